@@ -1,4 +1,4 @@
-/** The console: one page for what an account has in the vault. It talks to the API as any other client does. */
+/** The console: a page for the data of an account, and a client of the API like any other. */
 import { render } from 'preact';
 import { Shell } from './shell.tsx';
 
@@ -6,7 +6,7 @@ const place = document.getElementById('console');
 if (place !== null) {
   const show = (): void => render(<Shell />, place);
   show();
-  // The browser's history keeps a page as it was left: with who was signed in, or on the way to be, and what was typed.
+  // Otherwise the browser's history would keep the page with its session and with typed secrets.
   addEventListener('pagehide', () => render(null, place));
   addEventListener('pageshow', show);
 }

@@ -1,9 +1,9 @@
-/** What all screens have around them: the sign-in, the header and the menu. */
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import type { Scope } from '../sdk/transport/types.ts';
 import { useNotice } from './app/notice.ts';
 import { linkTo, useRoute } from './app/route.ts';
-import { type ScreenParts, type Session, watchIdle } from './app/session.ts';
+import { type ScreenProps, type Session, watchIdle } from './app/session.ts';
+import { T } from './app/text.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
@@ -19,19 +19,16 @@ import { PreferencesScreen } from './screens/preferences.tsx';
 import { RuleScreen, RulesScreen } from './screens/rules.tsx';
 import { SignInScreen } from './screens/sign-in.tsx';
 import { UsageScreen } from './screens/usage.tsx';
-import { T } from './text/text.ts';
 import { Failure, Screen } from './ui/parts.tsx';
 
-type Scopes = readonly Scope[];
-
 interface Entry {
-  /** Its text in the menu; a screen that another one leads to has none. */
+  /** Text in the menu; absent for a screen that another one links to. */
   readonly title?: string;
-  /** The screen that leads to it. */
+  /** The screen that links to it. */
   readonly of?: string;
-  /** It is shown to who may do one of these; without any, to everybody. */
-  readonly scopes: Scopes;
-  readonly show: (parts: ScreenParts) => preact.JSX.Element;
+  /** One of these is required; an empty list requires none. */
+  readonly scopes: readonly Scope[];
+  readonly show: (props: ScreenProps) => preact.JSX.Element;
 }
 
 const SCREENS: Readonly<Record<string, Entry>> = {
@@ -70,12 +67,12 @@ function entryOf(screen: string): Entry | undefined {
   return Object.hasOwn(SCREENS, screen) ? SCREENS[screen] : undefined;
 }
 
-/** Up to this width the menu is above the content, as in the styles. */
+/** Widest page with the menu above the content, as in the styles. */
 const NARROW_MAX = 900;
 
 type Theme = keyof typeof T.themes;
 
-/** Colours as the system has them, or as chosen here. The choice lasts as long as the page. */
+/** The choice of colours, which lasts as long as the page. */
 function ThemeChoice() {
   const [theme, setTheme] = useState<Theme>('system');
   useEffect(() => {
@@ -95,7 +92,7 @@ function ThemeChoice() {
   );
 }
 
-/** The screens; beside the content, or above it where there is no room, and then closed once one was chosen. */
+/** The menu of screens. On a narrow page it is above the content, and closes after a choice. */
 function Menu({ session, screen }: { readonly session: Session; readonly screen: string }) {
   const [isOpen, setOpen] = useState(innerWidth > NARROW_MAX);
   const entries = Object.entries(SCREENS).filter(([, entry]) => entry.title && mayShow(session, entry));
@@ -122,8 +119,8 @@ function Menu({ session, screen }: { readonly session: Session; readonly screen:
   );
 }
 
-/** A screen; a failure of its own leaves the others usable. */
-function Guarded({ entry: { show: Shown }, session, params }: ScreenParts & { readonly entry: Entry }) {
+/** A screen. An error in it leaves the others usable. */
+function Guarded({ entry: { show: Shown }, session, params }: ScreenProps & { readonly entry: Entry }) {
   const [error, retry] = useErrorBoundary();
   return error === undefined ? (
     <Shown session={session} params={params} />
@@ -132,19 +129,10 @@ function Guarded({ entry: { show: Shown }, session, params }: ScreenParts & { re
   );
 }
 
-/** What was just done. The element stays, so that readers of the screen notice a new text in it. */
-function Notice() {
-  return (
-    <p class="notice" role="status">
-      {useNotice()}
-    </p>
-  );
-}
-
-/** The whole console, behind the sign-in. */
 export function Shell() {
   const [session, setSession] = useState<Session>();
   const { screen, params } = useRoute();
+  const notice = useNotice();
   useEffect(() => (session === undefined ? undefined : watchIdle(() => setSession(undefined))), [session]);
   if (session === undefined) {
     return <SignInScreen onSignedIn={setSession} />;
@@ -166,7 +154,7 @@ export function Shell() {
         </span>
         <span class="links">
           <ThemeChoice />
-          {/* Beside the console, since leaving it signs out. */}
+          {/* In a new tab, since leaving the console signs out. */}
           <a href="/guide" target="_blank" rel="noreferrer">
             {T.guide}
           </a>
@@ -176,7 +164,7 @@ export function Shell() {
           <button
             type="button"
             onClick={() => {
-              // The place is a customer's, and the next person at this desk is another one.
+              // The address can name a customer, and the next person at this desk is another one.
               location.replace(linkTo(''));
               setSession(undefined);
             }}
@@ -188,7 +176,10 @@ export function Shell() {
       <div class="frame">
         <Menu session={session} screen={screen} />
         <main id="content" tabIndex={-1}>
-          <Notice />
+          {/* Always rendered, so that screen readers announce a new text in it. */}
+          <p class="notice" role="status">
+            {notice}
+          </p>
           {entry !== undefined && mayShow(session, entry) ? (
             <Guarded key={screen} entry={entry} session={session} params={params} />
           ) : (

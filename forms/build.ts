@@ -45,7 +45,7 @@ export async function buildForms(): Promise<FormBundles> {
   return { version: `${manifest.version}-${fingerprintOf(files)}`, files, styles: `'sha256-${hash}'` };
 }
 
-/** Builds the React entry, which is of the package alone. It takes the module from the script beside it, as it is served. */
+/** Builds the React entry of the package. It imports the module from `vault-forms.js` in its folder. */
 export function buildReact(): Promise<FormBundle> {
   return buildBundle(
     { name: 'react.js', source: 'react.ts', format: 'esm' },

@@ -1,10 +1,9 @@
 /** The script of an element's frame: it shows one field, or one value of an item, in the style of the page around. */
 
 import { showField } from './elements/field-page.ts';
-import { ELEMENT_FIELDS, type ElementField } from './elements/names.ts';
 import { showValue } from './elements/reveal-page.ts';
 import { cssOf } from './elements/theme.ts';
-import { readElementVisit } from './elements/visit.ts';
+import { ELEMENT_FIELDS, type ElementField, readElementVisit } from './elements/visit.ts';
 import { openFrame } from './frame/frame.ts';
 import type { ParentMessage } from './frame/messages.ts';
 import { pickLocale, textsOf } from './messages/messages.ts';
@@ -34,7 +33,7 @@ function start(): void {
   );
   let act: (message: ParentMessage) => void = () => undefined;
   const { field, locale, theme } = visit;
-  // Alone in a window it would be a page that asks for a card without saying who does.
+  // Without a page around, a visitor could not tell which site requests the card.
   if (!frame.framed) {
     return;
   }
@@ -48,11 +47,11 @@ function start(): void {
     act = showField({ ...visit, field }, texts, frame);
   } else if (field === 'reveal') {
     const show = (): void => void showValue(visit, texts, frame);
-    // Back from the history it is empty.
+    // A page that the history restores is empty.
     addEventListener('pageshow', ({ persisted }) => persisted && show());
     show();
   } else {
-    // Reloaded, it has nothing in its address any more. The page around leads it here again.
+    // After a reload the address is empty. The page around loads it again.
     return;
   }
   frame.send({ type: 'vault.ready' });

@@ -1,5 +1,3 @@
-/** Everything that a shop's page can do with hosted forms. */
-
 import { baseOfScript, type FormOptions, planForm } from './base/options.ts';
 import {
   createElements,
@@ -15,13 +13,13 @@ import { type FormHandle, mountPlan } from './frame/handle.ts';
 /** A value of a stored item in a page; its events are `ready` and `error`. */
 export type RevealHandle = Pick<FormHandle, 'iframe' | 'on' | 'destroy'>;
 
-/** What both scripts offer, the module and the classic one. */
+/** The functions of both scripts, the module and the classic one. */
 export interface VaultForms {
   /** Puts a card form into an element, or into the first that a selector finds. */
   mountCardForm(element: Element | string, options: FormOptions): FormHandle;
   /** Puts any form there: cards, bank accounts, or one that was created. */
   mountForm(element: Element | string, options: FormOptions & { readonly form: string }): FormHandle;
-  /** Makes a group of single fields, each in a frame of its own, for a page with a layout of its own. */
+  /** Makes a group of single fields, one frame each, for a page with its own layout. */
   elements(options: ElementsOptions): Elements;
   /** Shows a value of a stored item, hidden until its button is pressed. */
   reveal(element: Element | string, options: RevealOptions): RevealHandle;

@@ -39,8 +39,8 @@ export const mountCardForm: VaultForms['mountCardForm'] = forms.mountCardForm;
 export const mountForm: VaultForms['mountForm'] = forms.mountForm;
 
 /**
- * Makes a group of single fields for a page with a layout and a button of its own. What is typed goes from frame to
- * frame inside the vault's origin: the page never sees a digit.
+ * Makes a group of single fields for a page with its own layout and button. Values go from frame to frame in the vault's
+ * origin: the page never sees a digit.
  *
  * @example
  * const card = elements({ url, secret, reference: 'order-1001' });

@@ -39,7 +39,6 @@ export type VaultCardFormProps = PlaceProps & FormOptions & Handlers<FormEvents>
 /** The options of `reveal()`, and its events. */
 export type RevealProps = PlaceProps & RevealOptions & Handlers<Pick<FormEvents, 'ready' | 'error'>>;
 
-/** What is made in an effect. */
 interface Made {
   on(name: never, listener: (detail: never) => void): () => void;
   destroy(): void;

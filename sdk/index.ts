@@ -52,11 +52,11 @@ export type {
 export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './transport/errors.ts';
 export type { Page, Pages } from './transport/pages.ts';
 export type * from './transport/types.ts';
-export type { WebhookHeaders } from './webhook/headers.ts';
 export {
   VaultWebhookError,
   type VerifyOptions,
   type WebhookErrorCode,
+  type WebhookHeaders,
   type WebhookPayload,
   type Webhooks,
   webhooks,

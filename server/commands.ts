@@ -4,6 +4,7 @@ import { auditCommands } from './audit/command.ts';
 import { backupCommand } from './backup/command.ts';
 import { restoreCommand } from './backup/restore-command.ts';
 import { binCommand } from './bin-table/command.ts';
+import type { System } from './boot/assemble.ts';
 import type { Session } from './boot/open.ts';
 import { argon2Command } from './cli/argon2-command.ts';
 import type { Command } from './cli/command.ts';
@@ -20,19 +21,13 @@ import { rotateRootCommand } from './maintenance/rotate/root-command.ts';
 import { verifyCommand } from './maintenance/verify/command.ts';
 import { eraseCommand } from './vault/command.ts';
 
-/** Services and facts of an open vault by the names under which commands need them. */
-export type CommandNeeds = ReturnType<typeof needsOf>;
+/** An open vault with its services and stores, by the names that commands need. */
+export type CommandNeeds = System &
+  System['stores'] &
+  System['services'] & { readonly config: Config; readonly ring: Session['ring'] };
 
-/** Returns the needs of commands of an open vault. */
-export function needsOf({ vault, config, ring, close }: Session) {
-  const { crypto, masterKeys, now, randomId, recordEvent, redis, settings } = vault;
-  const { installationStore, probe, removeAccount, services, stores } = vault;
-  return {
-    ...stores,
-    ...services,
-    ...{ crypto, masterKeys, now, randomId, recordEvent, redis, settings },
-    ...{ installationStore, probe, removeAccount, config, ring, close },
-  };
+export function needsOf({ vault, config, ring, close }: Session): CommandNeeds {
+  return { ...vault, ...vault.stores, ...vault.services, config, ring, close };
 }
 
 /** Opens the vault of a configuration for a command. Rejects with a `ConfigError` or `StartError`. */

@@ -1,6 +1,6 @@
 import './core/native-addons.ts';
 
-import { openSupervisorLink } from './boot/processes/link.ts';
+import { SupervisorLink } from './boot/processes/link.ts';
 import { type Config, loadConfig, processEnv } from './config/config.ts';
 import { ConfigError } from './config/reader.ts';
 import { parseMasterKeyBytes } from './config/ring.ts';
@@ -8,10 +8,7 @@ import { StartError } from './core/errors.ts';
 import { closeMemory } from './core/process-memory.ts';
 import { findFreePort } from './http/listen/port.ts';
 
-/**
- * Replaces each port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
- * opened.
- */
+/** Replaces each port 0 by a free port, which pages and documents contain before the listener is opened. */
 function withFreePorts(config: Config): Config {
   const { host, port, admin } = config;
   return Object.freeze({
@@ -36,7 +33,7 @@ async function withPassedRing(config: Config): Promise<Config> {
 async function main(): Promise<void> {
   // Before the settings are read, which contain keys.
   closeMemory();
-  const link = openSupervisorLink();
+  const link = SupervisorLink.open();
   const config = withFreePorts(loadConfig(processEnv(), process.execArgv));
   if (link === undefined && config.processes > 1) {
     const { supervise } = await import('./boot/run/supervise.ts');

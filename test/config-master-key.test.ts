@@ -87,7 +87,7 @@ describe('the master key of staging', () => {
   });
 
   test('is never made in production', async () => {
-    const config = { env: 'production', dataDir, masterKey: undefined, masterKeyCommand: undefined } as const;
+    const config = { ...loadConfig({ VAULT_DATA_DIR: dataDir }), env: 'production' } as const;
     await expect(ensureMasterKey(config)).rejects.toThrow('is required');
     expect(existsSync(dataDir)).toBe(false);
   });

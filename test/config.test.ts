@@ -51,7 +51,7 @@ describe('without any setting', () => {
     expect(config.processes).toBe(Math.max(1, Math.floor(availableParallelism() / 4)));
     expect(config.workers).toBeGreaterThanOrEqual(1);
     expect(config.redisAllowUnsafe.size).toBe(0);
-    expect(publicUrl(config, 8080)).toBe('http://127.0.0.1:8080');
+    expect(publicUrl(config)).toBe('http://127.0.0.1:8080');
   });
 
   test('every setting is read and described', () => {
@@ -178,9 +178,10 @@ describe('a value is taken', () => {
   });
 
   test('TLS, with which any address may be listened on', () => {
-    const config = loadConfig({ VAULT_HOST: '0.0.0.0', VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: KEY });
+    const tls = { VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: KEY };
+    const config = loadConfig({ VAULT_HOST: '0.0.0.0', VAULT_PORT: '8443', ...tls });
     expect(config.tls?.key.expose()).toBe(readFileSync(KEY, 'utf8'));
-    expect(publicUrl(config, 8443)).toBe('https://localhost:8443');
+    expect(publicUrl(config)).toBe('https://localhost:8443');
   });
 
   test('prices and requesters from their files', () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../server/boot/redis/embedded.ts';
 import { reachRedis } from '../server/boot/redis/peer.ts';
 import { findRedisBinary, preparePlace } from '../server/boot/redis/process.ts';
 import { sendCommand } from './helpers/redis-process.ts';
@@ -12,7 +12,7 @@ let open: EmbeddedRedis[] = [];
 const logged: string[] = [];
 
 async function start(folder = dataDir): Promise<EmbeddedRedis> {
-  const redis = await startEmbeddedRedis({ dataDir: folder, log: (message) => void logged.push(message) });
+  const redis = await EmbeddedRedis.start(folder, (message) => void logged.push(message));
   open.push(redis);
   return redis;
 }
@@ -80,7 +80,7 @@ describe('the default Redis', () => {
     writeFileSync(spy, `#!/bin/sh\nenv >"$0.env"\nexec "${findRedisBinary()}" "$@"\n`, { mode: 0o700 });
     process.env['VAULT_MASTER_KEY'] = 'canary-master-key';
     try {
-      open.push(await startEmbeddedRedis({ dataDir, binary: spy, log: () => undefined }));
+      open.push(await EmbeddedRedis.start(dataDir, () => undefined, spy));
     } finally {
       delete process.env['VAULT_MASTER_KEY'];
     }
@@ -108,9 +108,7 @@ describe('the default Redis', () => {
     const redis = await start();
     const { pid } = redis;
     await sendCommand(redis.socketPath, 'SET card sealed');
-    const exit = new Promise<void>((resolve) => redis.onExit(resolve));
     process.kill(pid, 'SIGKILL');
-    await exit;
     await until(() => redis.pid !== pid);
     expect(await sendCommand(redis.socketPath, 'EXISTS card')).toBe(':1');
     expect(redis.adopted).toBe(false);
@@ -181,8 +179,8 @@ describe('a second server on the same data folder', () => {
 
 describe('a server that is killed', () => {
   const SERVER = `
-    import { startEmbeddedRedis } from '${join(import.meta.dir, '../server/boot/redis/embedded.ts')}';
-    const redis = await startEmbeddedRedis({ dataDir: process.argv[1], log: () => {} });
+    import { EmbeddedRedis } from '${join(import.meta.dir, '../server/boot/redis/embedded.ts')}';
+    const redis = await EmbeddedRedis.start(process.argv[1], () => {});
     console.log(redis.pid);
     setInterval(() => {}, 1000);`;
 

@@ -183,7 +183,7 @@ export const LAYERS: readonly Layer[] = [
 /** Imports that the table does not allow, each with its reason. */
 const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonly why: string }[] = [
   {
-    from: /^server\/(?:installation\/roots|backup\/(?:key|file)|import\/source|cli\/argon2-command)\.ts$/,
+    from: /^server\/(?:installation\/roots|backup\/(?:copy|file)|import\/source|cli\/argon2-command)\.ts$/,
     to: /^workers\//,
     why: 'they do the work of a thread in their own process',
   },
@@ -192,7 +192,6 @@ const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonl
     to: REDIS,
     why: 'the library of the queue needs a connection of its own',
   },
-  { from: /^server\/sink\/target\.ts$/, to: /^server\/config\/values\.ts$/, why: 'a type of the settings' },
   {
     from: /^server\/audit\/command\.ts$/,
     to: /^server\/(?:account|log-heads|maintenance|sink)\//,

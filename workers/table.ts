@@ -15,21 +15,21 @@ import { RULE_JOBS } from './jobs/rule/jobs.ts';
 import { SERVICE_JOBS } from './jobs/service/jobs.ts';
 import { BATCH_JOBS, ITEM_JOBS } from './jobs/vault/jobs.ts';
 
-/** The jobs by name, each with the number that it has in a frame. */
-export const JOBS = numberJobs(
-  SERVICE_JOBS,
-  KEY_JOBS,
-  RULE_JOBS,
-  ITEM_JOBS,
-  BATCH_JOBS,
-  ENDPOINT_JOBS,
-  CERT_JOBS,
-  PROXY_JOBS,
-  AUDIT_JOBS,
-  HEADS_JOBS,
-  MAINTENANCE_JOBS,
-  ROOT_JOBS,
-  EXPORT_JOBS,
-  RELAY_JOBS,
-  CONNECTION_JOBS,
-);
+/** The jobs by name, each with its number in a frame. */
+export const JOBS = numberJobs({
+  ...SERVICE_JOBS,
+  ...KEY_JOBS,
+  ...RULE_JOBS,
+  ...ITEM_JOBS,
+  ...BATCH_JOBS,
+  ...ENDPOINT_JOBS,
+  ...CERT_JOBS,
+  ...PROXY_JOBS,
+  ...AUDIT_JOBS,
+  ...HEADS_JOBS,
+  ...MAINTENANCE_JOBS,
+  ...ROOT_JOBS,
+  ...EXPORT_JOBS,
+  ...RELAY_JOBS,
+  ...CONNECTION_JOBS,
+});

@@ -12,9 +12,8 @@ import { EXPORT_HANDLERS } from './jobs/export/handlers.ts';
 import { ROOT_HANDLERS } from './jobs/installation/handlers.ts';
 import { KEY_HANDLERS } from './jobs/key/handlers.ts';
 import { HEADS_HANDLERS } from './jobs/log-heads/handlers.ts';
+import { ITEMS_HANDLERS } from './jobs/maintenance/items.ts';
 import { RECORDS_HANDLERS } from './jobs/maintenance/records.ts';
-import { REENCRYPT_HANDLERS } from './jobs/maintenance/reencrypt-items.ts';
-import { VERIFY_HANDLERS } from './jobs/maintenance/verify-items.ts';
 import { endOpenings } from './jobs/openings.ts';
 import { FETCH_HANDLERS } from './jobs/proxy/fetch.ts';
 import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
@@ -46,8 +45,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...AUDIT_HANDLERS,
   ...HEADS_HANDLERS,
   ...RECORDS_HANDLERS,
-  ...VERIFY_HANDLERS,
-  ...REENCRYPT_HANDLERS,
+  ...ITEMS_HANDLERS,
   ...ROOT_HANDLERS,
   ...EXPORT_HANDLERS,
   ...RELAY_HANDLERS,

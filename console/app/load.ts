@@ -1,7 +1,6 @@
-/** What a screen reads from the vault: on its way, there, or failed. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
-/** The state of a reading. */
+/** The state of a read from the vault. */
 export type Load<T> = (
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -9,8 +8,8 @@ export type Load<T> = (
 ) & { readonly reload: () => void };
 
 /**
- * Reads when the screen is shown, when one of `of` changes, and at `reload`, which leaves what is shown until the new is
- * there. Only the newest reading counts.
+ * Reads when the screen is shown, when one of `of` changes, and at `reload`, which keeps the shown data until the new
+ * data is read. Only the newest read counts.
  */
 export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []): Load<T> {
   const [state, setState] = useState<{
@@ -20,7 +19,7 @@ export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []):
   }>({ kind: 'loading' });
   const [round, setRound] = useState(0);
   const shown = useRef(round);
-  // `read` is a new function at each rendering; `of` says when it reads something else.
+  // `read` is a new function at each rendering, so that only `of` and `round` start a read.
   useEffect(() => {
     let isCurrent = true;
     const isReload = shown.current !== round;
@@ -35,28 +34,20 @@ export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []):
     };
   }, [...of, round]);
   const reload = useCallback(() => setRound((before) => before + 1), []);
-  return { ...state, reload } as Load<T>; // `kind` says which members there are.
+  return { ...state, reload } as Load<T>; // `kind` determines the members.
 }
 
-/** Something that a button starts: whether it runs, and why it failed the last time. */
-export interface Work {
-  readonly isBusy: boolean;
-  readonly error: unknown;
-  /** Runs it, unless it runs already. */
-  readonly run: () => Promise<void>;
-}
-
-/** Runs `act` one at a time. */
-export function useWork(act: () => Promise<void> | void): Work {
-  const [{ isBusy, error }, setState] = useState<Omit<Work, 'run'>>({ isBusy: false, error: undefined });
+/** Runs `act` unless it is running, with the error of the last run. */
+export function useWork(act: () => Promise<void> | void) {
+  const [{ isBusy, error }, setState] = useState<{ isBusy: boolean; error?: unknown }>({ isBusy: false });
   const run = async (): Promise<void> => {
     if (isBusy) {
       return;
     }
-    setState({ isBusy: true, error: undefined });
+    setState({ isBusy: true });
     try {
       await act();
-      setState({ isBusy: false, error: undefined });
+      setState({ isBusy: false });
     } catch (thrown) {
       setState({ isBusy: false, error: thrown });
     }
@@ -64,38 +55,35 @@ export function useWork(act: () => Promise<void> | void): Work {
   return { isBusy, error, run };
 }
 
-/** A list that comes in pages. */
-export interface Listing<Item> {
-  readonly load: Load<readonly Item[]>;
-  readonly hasMore: boolean;
-  /** Adds the next page; rejects if it cannot be read. */
-  readonly more: () => Promise<void>;
-}
-
-interface ReadPage<Item> {
+interface Page<Item> {
   readonly data: readonly Item[];
   readonly next_token?: string | undefined;
 }
 
+/** A list; one that comes in pages has `more`, which adds the next page and rejects if it cannot be read. */
+export type Listing<Item> = Load<readonly Item[]> & {
+  readonly hasMore?: boolean;
+  readonly more?: () => Promise<void>;
+};
+
 /** Reads the first page of a list, and one more at each `more`. */
 export function useListing<Item>(
-  read: (next?: string) => Promise<ReadPage<Item>>,
+  read: (next?: string) => Promise<Page<Item>>,
   of: readonly unknown[] = [],
 ): Listing<Item> {
-  const [pages, setPages] = useState<readonly ReadPage<Item>[]>([]);
+  const [pages, setPages] = useState<readonly Page<Item>[]>([]);
   const load = useLoad(async () => {
     const page = await read();
     setPages([page]);
     return page.data;
   }, of);
-  const last = pages.at(-1);
-  const data = pages.flatMap((page) => page.data);
+  const next = pages.at(-1)?.next_token;
   return {
-    load: load.kind === 'ready' ? { ...load, data } : load,
-    hasMore: last?.next_token !== undefined,
+    ...(load.kind === 'ready' ? { ...load, data: pages.flatMap(({ data }) => data) } : load),
+    hasMore: next !== undefined,
     more: async () => {
-      const page = await read(last?.next_token);
-      // Another list may have been asked for meanwhile.
+      const page = await read(next);
+      // Another list may have been requested meanwhile.
       setPages((now) => (now === pages ? [...now, page] : now));
     },
   };

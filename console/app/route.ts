@@ -1,7 +1,6 @@
-/** The place in the console: the fragment of the URL, such as `#/items?user=customers`. It never holds a secret. */
+/** The address in the console: the fragment of the URL, such as `#/items?user=customers`. It never contains a secret. */
 import { useEffect, useState } from 'preact/hooks';
 
-/** A screen with its parameters. */
 export interface Route {
   readonly screen: string;
   readonly params: Readonly<Record<string, string>>;
@@ -12,7 +11,7 @@ function parse(fragment: string): Route {
   return { screen: path, params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** The fragment of a place; empty parameters are left out. */
+/** The fragment for a screen; empty parameters are left out. */
 export function linkTo(screen: string, params: Readonly<Record<string, string | undefined>> = {}): string {
   const given = Object.entries(params).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
@@ -20,12 +19,11 @@ export function linkTo(screen: string, params: Readonly<Record<string, string | 
   return `#/${screen}${given.length === 0 ? '' : `?${new URLSearchParams(given)}`}`;
 }
 
-/** Goes to a place; the way back leads to the present one. */
+/** Goes to a screen, as a new entry of the history. */
 export function goTo(screen: string, params?: Readonly<Record<string, string | undefined>>): void {
   location.hash = linkTo(screen, params);
 }
 
-/** The present place. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parse(location.hash));
   useEffect(() => {

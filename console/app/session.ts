@@ -1,39 +1,36 @@
-/** Who is signed in. It is kept in the memory of the page alone: to reload or to leave it signs out. */
+/** The signed-in account, in the memory of the page alone: reloading or leaving the page signs out. */
 import { Vault } from '../../sdk/client.ts';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
 import type { Scope, WhoAmI } from '../../sdk/transport/types.ts';
 import type { Route } from './route.ts';
 
-/** A page without any action for so long signs out. */
+/** Idle time after which a page signs out. */
 const IDLE_MS = 15 * 60_000;
-/** How often it looks at the time. */
-const LOOK_MS = 5_000;
+const IDLE_CHECK_MS = 5_000;
 
 /** A signed-in account or API credential. */
 export interface Session {
   readonly client: Vault;
   readonly who: WhoAmI;
-  /** Whether it may do at least one of these; a password may do everything. */
+  /** True if it has at least one of these scopes; a password has all. */
   readonly may: (...scopes: readonly Scope[]) => boolean;
 }
 
-/** What each screen gets: who looks at it, and the parameters of the place. */
-export interface ScreenParts {
+export interface ScreenProps {
   readonly session: Session;
   readonly params: Route['params'];
 }
 
-/** What a person types to sign in: a name with a password, or the secret of an API credential alone. */
+/** The name and password of an account, or the secret of an API credential with an empty name. */
 export interface SignIn {
   readonly name: string;
   readonly secret: string;
 }
 
-/** The messages of error replies by request, for `messageOf`: the SDK's errors have codes alone. */
+/** The messages of error replies by request, for `messageOf`: errors of the SDK contain codes alone. */
 const messages = new Map<string, string>();
 const MESSAGES_MAX = 50;
 
-/** Keeps the message of an error reply. */
 async function keepMessage(reply: Response): Promise<void> {
   const body: { error?: string; request_id?: string } = await reply.json().catch(() => ({}));
   if (body.error !== undefined && body.request_id !== undefined) {
@@ -45,8 +42,8 @@ async function keepMessage(reply: Response): Promise<void> {
 }
 
 /**
- * No credentials of the browser's own, and no prompt of the browser for a wrong password. What is deleted when the page
- * is left is deleted all the same.
+ * `fetch` without stored credentials of the browser and without its prompt for a wrong password. Deletions continue
+ * after the page is left.
  */
 async function fetchPlainly(url: string, init: RequestInit): Promise<Response> {
   const keepalive = init.method === 'DELETE';
@@ -57,7 +54,7 @@ async function fetchPlainly(url: string, init: RequestInit): Promise<Response> {
   return reply;
 }
 
-/** Signs in. Throws what the SDK throws, with `unauthenticated` for wrong credentials. */
+/** Signs in. Throws errors of the SDK, with `unauthenticated` for wrong credentials. */
 export async function signIn({ name, secret }: SignIn): Promise<Session> {
   const base = { baseUrl: location.origin, fetch: fetchPlainly };
   const client = new Vault(
@@ -73,15 +70,15 @@ export async function signIn({ name, secret }: SignIn): Promise<Session> {
 }
 
 /**
- * Calls `end` once nothing was typed or clicked for a quarter of an hour, also one in which the machine slept. Returns
- * what stops that.
+ * Calls `end` after a quarter of an hour without a key or click, even if the machine slept meanwhile. The returned
+ * function stops the watch.
  */
 export function watchIdle(end: () => void): () => void {
   const now = () => ({ clock: Date.now(), awake: performance.now() });
   let last = now();
   const look = (): void => {
     const { clock, awake } = now();
-    // What counts the time awake stands still while the machine sleeps; a clock may be put back.
+    // `performance.now` stands still while the machine sleeps; the clock can be set back.
     if (Math.max(clock - last.clock, awake - last.awake) >= IDLE_MS) {
       end();
     }
@@ -90,7 +87,7 @@ export function watchIdle(end: () => void): () => void {
     look();
     last = now();
   };
-  const timer = setInterval(look, LOOK_MS);
+  const timer = setInterval(look, IDLE_CHECK_MS);
   const watching = new AbortController();
   const options = { capture: true, signal: watching.signal };
   document.addEventListener('pointerdown', act, options);
@@ -101,12 +98,12 @@ export function watchIdle(end: () => void): () => void {
   };
 }
 
-/** A failure as a person reads it, with what the operator needs to find it in the log. */
+/** The message of an error, with the request id by which the operator finds it in the log. */
 export function messageOf(error: unknown): string {
   if (error instanceof VaultApiError) {
     const { requestId = '', code, message } = error;
-    const told = messages.get(requestId);
-    return told === undefined ? message : `${told} (${code}, ${requestId})`;
+    const text = messages.get(requestId);
+    return text === undefined ? message : `${text} (${code}, ${requestId})`;
   }
   return error instanceof Error ? error.message : String(error);
 }

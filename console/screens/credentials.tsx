@@ -3,14 +3,15 @@ import type { Credential, Scope } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { scopes } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
-import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
+import { T } from '../app/text.ts';
+import { Confirm, DialogForm, FormDialog, Opener } from '../ui/dialog.tsx';
 import type { Entered, Field } from '../ui/form.tsx';
-import { Loaded, Screen, Table, Time } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Screen, Time } from '../ui/parts.tsx';
 
 type Preset = keyof typeof T.credentials.presets;
 
-/** What each role may do. */
+/** The scopes of each role. */
 const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
   charge: ['proxy:send', 'job:read'],
   store: ['vault:store', 'vault:update'],
@@ -20,7 +21,6 @@ const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
 };
 
 const SCOPES = scopes();
-const LIMITS = ['keys', 'hosts', 'ips'] as const;
 
 function isRole(preset: string): preset is keyof typeof PRESETS {
   return Object.hasOwn(PRESETS, preset);
@@ -31,16 +31,11 @@ function given(list: string[]): string[] | undefined {
   return list.length === 0 ? undefined : list;
 }
 
-interface Parts {
-  readonly session: Session;
-  readonly onChange: () => void;
-}
-
-function Create({ session: { client, may }, onChange }: Parts) {
+function Create({ session: { client, may }, after }: { session: Session; after: () => void }) {
   const [preset, setPreset] = useState<string>();
   const make = async ({ needed, list, text, isOn }: Entered): Promise<string> => {
     const chosen = needed('preset');
-    const made = await client.credentials.create({
+    const { secret } = await client.credentials.create({
       name: needed('name'),
       scopes: isRole(chosen)
         ? [...PRESETS[chosen]]
@@ -51,8 +46,7 @@ function Create({ session: { client, may }, onChange }: Parts) {
       expires_in: text('expires_in'),
       unmasked: isOn('unmasked'),
     });
-    onChange();
-    return made.secret;
+    return secret;
   };
   const roles = Object.entries(T.credentials.presets).filter(
     ([role]) => !isRole(role) || PRESETS[role].every((scope) => may(scope)),
@@ -71,7 +65,7 @@ function Create({ session: { client, may }, onChange }: Parts) {
         target instanceof HTMLSelectElement && target.name === 'preset' && setPreset(target.value)
       }
     >
-      <SecretForm
+      <DialogForm
         fields={[
           { name: 'name', label: T.credentials.name, required: true, hint: T.credentials.nameHint },
           {
@@ -89,36 +83,23 @@ function Create({ session: { client, may }, onChange }: Parts) {
           ...more.map((field) => ({ ...field, isMore: true })),
         ]}
         send={T.credentials.create}
-        label={T.credentials.secret}
-        make={make}
+        secret={T.credentials.secret}
+        onSend={make}
+        after={after}
       />
     </div>
   );
 }
 
-function Roll({ session: { client }, id }: { readonly session: Session; readonly id: string }) {
-  return (
-    <SecretForm
-      about={<p>{T.credentials.rollAbout}</p>}
-      fields={[
-        { name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.credentials.overlapHint },
-      ]}
-      send={T.credentials.roll}
-      label={T.credentials.secret}
-      make={async ({ text }) => (await client.credentials.roll({ id, overlap: text('overlap') })).secret}
-    />
-  );
-}
-
-/** The limits of a credential, each with what it is. */
+/** The limits of a credential, each with its label. */
 function limitsOf(of: Credential) {
-  return LIMITS.flatMap((name) => {
+  return (['keys', 'hosts', 'ips'] as const).flatMap((name) => {
     const list = of[name] ?? [];
     return list.length === 0 ? [] : [[T.credentials[name], list.join(', ')] as const];
   });
 }
 
-/** Its name, and the id by which the logs name it. */
+/** The name of a credential, and its id, which the logs contain. */
 function Named({ name, id }: Credential) {
   return (
     <div>
@@ -134,62 +115,65 @@ function Named({ name, id }: Credential) {
 export function CredentialsScreen({ session }: { readonly session: Session }) {
   const { client } = session;
   const credentials = useLoad(() => client.credentials.list());
-  const parts = { session, onChange: credentials.reload };
   return (
     <Screen
       title={T.credentials.title}
       about={T.credentials.about}
       actions={
         <Opener label={T.credentials.create} kind="primary">
-          {() => <Create {...parts} />}
+          <Create session={session} after={credentials.reload} />
         </Opener>
       }
     >
-      <Loaded of={credentials}>
-        {(rows) => (
-          <Table
-            label={T.credentials.title}
-            rows={rows}
-            empty={T.credentials.empty}
-            keyOf={({ id }) => id}
-            columns={[
-              { title: T.credentials.name, cell: Named },
-              {
-                title: T.credentials.scopes,
-                cell: (credential) => (
-                  <div>
-                    {credential.scopes.join(', ')}
-                    {limitsOf(credential).map(([what, list]) => (
-                      <p key={what} class="hint">{`${what}: ${list}`}</p>
-                    ))}
-                    {credential.unmasked && <p class="hint">{T.credentials.unmasked}</p>}
-                  </div>
-                ),
-              },
-              { title: T.credentials.used, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-              { title: T.credentials.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
-              {
-                title: T.actions,
-                cell: ({ id, name }) => (
-                  <div class="actions">
-                    <Opener label={T.credentials.roll} title={`${T.credentials.roll}: ${name}`} kind="small">
-                      {() => <Roll session={session} id={id} />}
-                    </Opener>
-                    <Confirm
-                      name={name}
-                      question={T.credentials.removeQuestion}
-                      onConfirm={async () => {
-                        await client.credentials.delete({ id });
-                        credentials.reload();
-                      }}
-                    />
-                  </div>
-                ),
-              },
-            ]}
-          />
+      <List
+        of={credentials}
+        title={T.credentials.title}
+        empty={T.credentials.empty}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: T.credentials.name, cell: Named },
+          {
+            title: T.credentials.scopes,
+            cell: (credential) => (
+              <div>
+                {credential.scopes.join(', ')}
+                {limitsOf(credential).map(([what, list]) => (
+                  <p key={what} class="hint">{`${what}: ${list}`}</p>
+                ))}
+                {credential.unmasked && <p class="hint">{T.credentials.unmasked}</p>}
+              </div>
+            ),
+          },
+          { title: T.credentials.used, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+          { title: T.credentials.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+        ]}
+        actions={({ id, name }) => (
+          <>
+            <FormDialog
+              label={T.credentials.roll}
+              title={`${T.credentials.roll}: ${name}`}
+              kind="small"
+              about={<p>{T.credentials.rollAbout}</p>}
+              fields={[
+                {
+                  ...{ name: 'overlap', label: T.credentials.overlap, value: '24h' },
+                  hint: T.credentials.overlapHint,
+                },
+              ]}
+              secret={T.credentials.secret}
+              onSend={async ({ text }) =>
+                (await client.credentials.roll({ id, overlap: text('overlap') })).secret
+              }
+            />
+            <Confirm
+              name={name}
+              question={T.credentials.removeQuestion}
+              onConfirm={() => client.credentials.delete({ id })}
+              after={credentials.reload}
+            />
+          </>
         )}
-      </Loaded>
+      />
     </Screen>
   );
 }

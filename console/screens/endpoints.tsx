@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
-import type { Endpoint } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 import { Confirm, Once, Opener, QrCode } from '../ui/dialog.tsx';
 import { PASSPHRASE, useKeyField } from '../ui/fields.tsx';
 import { type Entered, Form } from '../ui/form.tsx';
-import { Badge, Copy, Loaded, Loading, Screen, Short, Table, Time } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Badge, Copy, Loading, Screen, Short, Time } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
 
 type Kind = 'capture' | 'retrieve';
 
-/** What was made, with the secret that is shown once. */
+/** A new endpoint. */
 interface Made {
   readonly unique_id: string;
   readonly secret: string;
@@ -20,7 +20,7 @@ interface Made {
   readonly reference?: string | undefined;
 }
 
-/** The form with the endpoint in its fragment, which browsers send to nobody. */
+/** The URL of a form, with the endpoint in the fragment, which browsers do not send. */
 function formLink(kind: Kind, form: string, { unique_id, secret, token, reference }: Made): string {
   const fragment = new URLSearchParams({
     ...{ unique_id, secret },
@@ -30,7 +30,7 @@ function formLink(kind: Kind, form: string, { unique_id, secret, token, referenc
   return `${location.origin}/v1/${kind}/iframe/${form}#${fragment}`;
 }
 
-function Shown({ kind, made, form }: { readonly kind: Kind; readonly made: Made; readonly form: string }) {
+function Shown({ kind, made, form }: { kind: Kind; made: Made; form: string }) {
   const link = formLink(kind, form, made);
   const isComplete = kind === 'capture' || made.token !== undefined;
   return (
@@ -50,13 +50,7 @@ function Shown({ kind, made, form }: { readonly kind: Kind; readonly made: Made;
   );
 }
 
-interface CreateParts {
-  readonly session: Session;
-  readonly kind: Kind;
-  readonly onChange: () => void;
-}
-
-function Create({ session, kind, onChange }: CreateParts) {
+function Create({ session, kind, after }: { session: Session; kind: Kind; after: () => void }) {
   const { client, may } = session;
   const keyField = useKeyField(session);
   const forms = useLoad(async () => (may('form:write') ? await client.forms.list() : []));
@@ -80,7 +74,7 @@ function Create({ session, kind, onChange }: CreateParts) {
         : await client.retrieve.create({ ...shared, ...limits });
     const { token, reference } = { ...limits, ...shared };
     setMade({ made: { ...endpoint, token, reference }, form: needed('form') });
-    onChange();
+    after();
   };
   return keyField === undefined || forms.kind === 'loading' ? (
     <Loading />
@@ -117,72 +111,61 @@ function Create({ session, kind, onChange }: CreateParts) {
   );
 }
 
-function columnsOf({ session: { client, may }, kind, onChange }: CreateParts) {
-  return [
-    { title: T.endpoints.id, cell: ({ unique_id }: Endpoint) => <code>{unique_id}</code>, isLong: true },
-    { title: T.key, cell: ({ user }: Endpoint) => user },
-    {
-      title: T.endpoints.state,
-      cell: ({ expired }: Endpoint) => (
-        <Badge kind={expired ? 'plain' : 'good'}>{expired ? T.endpoints.stopped : T.endpoints.active}</Badge>
-      ),
-    },
-    { title: T.endpoints.expires, cell: ({ expires_at }: Endpoint) => <Time at={expires_at} /> },
-    {
-      title: T.endpoints.token,
-      cell: ({ token }: Endpoint) => (token === undefined ? '' : <Short text={token} />),
-    },
-    { title: T.endpoints.reference, cell: ({ reference }: Endpoint) => reference },
-    {
-      title: T.actions,
-      cell: ({ unique_id }: Endpoint) => (
-        <div class="actions">
-          {may('audit:read') && (
-            <a class="button" href={linkTo('log', { action: 'endpoint.use', object: unique_id })}>
-              {T.endpoints.refusals}
-            </a>
-          )}
-          <Confirm
-            name={unique_id}
-            label={T.endpoints.stop}
-            question={T.endpoints.stopQuestion}
-            done={T.endpoints.wasStopped(unique_id)}
-            onConfirm={async () => {
-              await client[kind].delete({ unique_id });
-              onChange();
-            }}
-          />
-        </div>
-      ),
-    },
-  ];
-}
-
-/** Endpoints of one kind: who else may store, or read. */
+/** Endpoints of one kind, through which others store or read. */
 export function EndpointsScreen({ session, kind }: { readonly session: Session; readonly kind: Kind }) {
-  const endpoints = useLoad(() => session.client[kind].list(), [kind]);
-  const parts = { session, kind, onChange: endpoints.reload };
+  const { client, may } = session;
+  const endpoints = useLoad(() => client[kind].list(), [kind]);
   return (
     <Screen
       title={T.endpoints[kind]}
       about={kind === 'capture' ? T.endpoints.aboutCapture : T.endpoints.aboutRetrieve}
       actions={
         <Opener label={T.endpoints.create} kind="primary">
-          {() => <Create {...parts} />}
+          <Create session={session} kind={kind} after={endpoints.reload} />
         </Opener>
       }
     >
-      <Loaded of={endpoints}>
-        {(rows) => (
-          <Table
-            label={T.endpoints[kind]}
-            rows={rows}
-            empty={T.endpoints.empty[kind]}
-            keyOf={({ unique_id }) => unique_id}
-            columns={columnsOf(parts)}
-          />
+      <List
+        of={endpoints}
+        title={T.endpoints[kind]}
+        empty={T.endpoints.empty[kind]}
+        keyOf={({ unique_id }) => unique_id}
+        columns={[
+          { title: T.endpoints.id, cell: ({ unique_id }) => <code>{unique_id}</code>, isLong: true },
+          { title: T.key, cell: ({ user }) => user },
+          {
+            title: T.endpoints.state,
+            cell: ({ expired }) => (
+              <Badge kind={expired ? 'plain' : 'good'}>
+                {expired ? T.endpoints.stopped : T.endpoints.active}
+              </Badge>
+            ),
+          },
+          { title: T.endpoints.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+          {
+            title: T.endpoints.token,
+            cell: ({ token }) => (token === undefined ? '' : <Short text={token} />),
+          },
+          { title: T.endpoints.reference, cell: ({ reference }) => reference },
+        ]}
+        actions={({ unique_id }) => (
+          <>
+            {may('audit:read') && (
+              <a class="button" href={linkTo('log', { action: 'endpoint.use', object: unique_id })}>
+                {T.endpoints.refusals}
+              </a>
+            )}
+            <Confirm
+              name={unique_id}
+              label={T.endpoints.stop}
+              question={T.endpoints.stopQuestion}
+              done={T.endpoints.wasStopped(unique_id)}
+              onConfirm={() => client[kind].delete({ unique_id })}
+              after={endpoints.reload}
+            />
+          </>
         )}
-      </Loaded>
+      />
     </Screen>
   );
 }

@@ -4,8 +4,8 @@ import { useLoad } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
 import { goTo, linkTo } from '../app/route.ts';
 import { formFields, formLocales } from '../app/schema.macro.ts' with { type: 'macro' };
-import type { ScreenParts, Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import type { ScreenProps, Session } from '../app/session.ts';
+import { T } from '../app/text.ts';
 import { choice } from '../ui/fields.tsx';
 import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
@@ -24,20 +24,20 @@ const FIELDS = formFields();
 
 const { names } = T.forms;
 
-/** What a choice is called; a language by its English name. */
-function said(value: string): string {
+/** The label of a choice; for a language its English name. */
+function labelOf(value: string): string {
   const known: Readonly<Record<string, string>> = T.forms.choices;
   return known[value] ?? new Intl.DisplayNames(['en'], { type: 'language' }).of(value) ?? value;
 }
 
-/** The fields of the builder for a form as it is. */
+/** The fields of the builder, with the settings of a form. */
 function fieldsFor(type: FormType, settings: FormSettings): Field[] {
   const hidden = FIELDS[type].filter((name) => settings.field_options?.[name]?.visible === false);
   const { theme } = settings;
   return [
-    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default, said),
+    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default, labelOf),
     ...CHOICES.map(([name, values]) =>
-      choice(name, names[name], values, settings[name], names.default, said),
+      choice(name, names[name], values, settings[name], names.default, labelOf),
     ),
     ...COLOURS.map((name) => ({
       name,
@@ -80,7 +80,7 @@ const SHOWN = [
   'frame_ancestors',
 ];
 
-/** Settings without a field of their own, as JSON. */
+/** Settings without a field, as JSON. */
 function otherText(settings: FormSettings): string {
   const others = Object.entries(settings).filter(
     ([name]) => !SHOWN.includes(name) && !['id', 'url', 'form_type'].includes(name),
@@ -88,7 +88,7 @@ function otherText(settings: FormSettings): string {
   return others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others), null, 2);
 }
 
-/** The settings that were entered; parts that the builder has no field for stay as they were. */
+/** The entered settings; those without a field stay. */
 function settingsIn(
   { text, isOn, list }: Entered,
   before: FormSettings,
@@ -118,31 +118,26 @@ function settingsIn(
 }
 
 /**
- * What the form may do in the preview: what it may in a page, where it has the origin of a separate host for forms. It
- * opens no windows there, and leads the console nowhere.
+ * The sandbox of the preview: as in a page, with an origin if forms have a separate host. It opens no windows, and does
+ * not navigate the console.
  */
 function sandboxOf(url: string): string {
   const isElsewhere = new URL(url, location.origin).origin !== location.origin;
   return `allow-scripts allow-forms${isElsewhere ? ' allow-same-origin' : ''}`;
 }
 
-/** What a page needs to show the form. */
+/** The markup with which a page shows the form. */
 function snippetOf(id: string): string {
   return `<script type="module" src="${location.origin}/forms/vault-forms.js"></script>
 <vault-card-form form="${id}" url="THE_URL_OF_AN_ENDPOINT" secret="ITS_SECRET"></vault-card-form>`;
 }
 
-interface BuilderParts {
-  readonly session: Session;
-  readonly form: Partial<HostedForm>;
-}
-
-function Builder({ session, form }: BuilderParts) {
+function Builder({ session, form }: { session: Session; form: Partial<HostedForm> }) {
   const { client, may } = session;
   const [type, setType] = useState<FormType>(form.form_type ?? 'pcd');
   const [changed, setChanged] = useState<FormSettings>();
   const [extra, setExtra] = useState(extraOf(form.additional_fields));
-  // An input in their rows is followed before it is rendered.
+  // The preview follows an input in a row before it is rendered.
   const latest = useRef(extra);
   const place = useRef<HTMLDivElement>(null);
   const preview = usePreview(session, form, type, changed);
@@ -167,7 +162,7 @@ function Builder({ session, form }: BuilderParts) {
     try {
       inner && setChanged(settingsIn(enteredIn(inner), form, latest.current));
     } catch {
-      // JSON that is not complete yet: the preview follows once it is.
+      // The JSON is incomplete. The preview follows once it is complete.
     }
   };
   return (
@@ -185,7 +180,7 @@ function Builder({ session, form }: BuilderParts) {
             </select>
           </label>
         )}
-        {/* A text is followed once it is left: each time is an entry of the security log. */}
+        {/* `change`, not `input`: each update of the preview is an entry of the security log. */}
         <div ref={place} onChange={follow}>
           <Form
             key={type}
@@ -239,8 +234,8 @@ function Builder({ session, form }: BuilderParts) {
   );
 }
 
-/** A hosted form, or a new one, with a preview beside its settings. */
-export function FormScreen({ session, params: { id } }: ScreenParts) {
+/** A hosted form, or a new one, with a preview. */
+export function FormScreen({ session, params: { id } }: ScreenProps) {
   const { client } = session;
   const form = useLoad<Partial<HostedForm>>(
     async () => (id === undefined ? {} : client.forms.get({ form_id: id })),

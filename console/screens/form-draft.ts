@@ -1,26 +1,25 @@
-/** What the builder shows: the form itself, and once that was changed a draft, which is deleted when the builder is left. */
+/** The preview of the builder: the form itself, or after a change a draft, which is deleted when the builder is left. */
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import type { FormSettings, Form as HostedForm } from '../../sdk/transport/types.ts';
 import type { Session } from '../app/session.ts';
 
 const PREFIX = 'console-draft-';
-/** How long nothing is changed before the preview follows. Each time is an entry of the security log. */
+/** Pause after a change before the preview follows. Each update is an entry of the security log. */
 const PAUSE_MS = 600;
 
-/** The types of forms. */
 export type FormType = 'pcd' | 'ach' | 'custom';
 
-/** Whether a form is a draft of the builder, of this page or of one that was closed. */
+/** True for a draft of the builder, of this page or of a closed one. */
 export function isDraft(id: string): boolean {
   return id.startsWith(PREFIX);
 }
 
-/** Whether any page may embed a form, such as the console. */
+/** True for a form that any page may embed, including the console. */
 function isOpen({ id, frame_ancestors: origins }: Partial<HostedForm>): boolean {
   return id !== undefined && (origins ?? []).length === 0;
 }
 
-/** A draft that any page may embed. Its requests wait for each other, so that none is created twice or left behind. */
+/** A draft that any page may embed. Its requests run one after another, so that it is created once and always deleted. */
 function createDraft({ forms }: Session['client'], form_type: FormType) {
   const form_id = `${PREFIX}${crypto.randomUUID()}`;
   let isStored = false;
@@ -31,7 +30,7 @@ function createDraft({ forms }: Session['client'], form_type: FormType) {
     return done;
   };
   return {
-    /** Resolves with its URL, a new one each time, so that the frame loads it again. */
+    /** Resolves with a new URL each time, so that the frame loads it again. */
     show: (settings: FormSettings): Promise<string> =>
       next(async () => {
         const form = { ...settings, frame_ancestors: null, form_id };
@@ -49,13 +48,12 @@ function createDraft({ forms }: Session['client'], form_type: FormType) {
   };
 }
 
-/** What the builder shows. */
-export interface Preview {
+interface Preview {
   readonly url?: string | undefined;
   readonly error?: unknown;
 }
 
-/** The preview of a form as it was changed. */
+/** The preview of a form with its changes. */
 export function usePreview(
   { client }: Session,
   form: Partial<HostedForm>,
@@ -64,8 +62,8 @@ export function usePreview(
 ): Preview {
   const [preview, setPreview] = useState<Preview>({});
   const draft = useMemo(() => createDraft(client, type), [client, type]);
-  // Both end at once. Other effects do after the next paint: a page that is left has none, and what waits for its pause
-  // may create the draft once more before.
+  // Layout effects: others end after the next paint, which a page that is left does not have, and a pending update
+  // could create the draft again before.
   useLayoutEffect(() => () => void draft.remove().catch(() => undefined), [draft]);
   const { id: _, url, form_type: __, ...stored } = form;
   const settings = changed ?? (isOpen(form) ? undefined : stored);

@@ -1,17 +1,15 @@
-/** The additional fields of a form, one row each. */
 import { useId, useState } from 'preact/hooks';
 import type { FormAdditionalField } from '../../sdk/transport/types.ts';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 
 type FieldType = NonNullable<FormAdditionalField['type']>;
 
-/** A field while it is edited: what it is made of that has no control here stays. */
+/** A field while it is edited. Members without a control here stay. */
 export interface ExtraField {
   readonly key: number;
   readonly field: FormAdditionalField;
 }
 
-/** The fields as rows. */
 export function extraOf(fields: readonly FormAdditionalField[] | null | undefined): readonly ExtraField[] {
   return (fields ?? []).map((field, key) => ({ key, field }));
 }
@@ -25,30 +23,29 @@ export function fieldsIn(extra: readonly ExtraField[]): FormAdditionalField[] {
   }));
 }
 
-/** Whether a field can be shown: it has a name, and choices if it is one of them. */
+/** True for a field that can be shown: it has a name, and choices if it is a list. */
 export function isComplete({ field: { name, type, options = [] } }: ExtraField): boolean {
   return name !== '' && (type !== 'select' || options.length > 0);
 }
 
-/** The value that a choice stores, which is also what it shows unless that was said otherwise. */
+/** The stored value of a choice, which is also its label by default. */
 function choiceText(option: NonNullable<FormAdditionalField['options']>[number]): string {
   return typeof option === 'string' ? option : option.value;
 }
 
-/** Choices as they are typed; those that were there before keep what they show. */
+/** Choices from typed text; unchanged ones keep their labels. */
 function choicesIn(text: string, before: FormAdditionalField['options'] = []) {
   const values = text.split(/\s*,\s*/).filter((value) => value !== '');
   return values.map((value) => before.find((option) => choiceText(option) === value) ?? value);
 }
 
-/** Its controls follow `input`, before the builder does: what it renders would undo a change that is told later. */
-function Row({
-  field,
-  change,
-}: {
-  field: FormAdditionalField;
-  change: (field: FormAdditionalField) => void;
-}) {
+interface RowProps {
+  readonly field: FormAdditionalField;
+  readonly change: (field: FormAdditionalField) => void;
+}
+
+/** Controls of a field. They listen to `input`, because rendering between `input` and `change` would undo the change. */
+function Row({ field, change }: RowProps) {
   const id = useId();
   const { name, label = '', type = 'text', required = false, options = [] } = field;
   const [choices, setChoices] = useState(options.map(choiceText).join(', '));
@@ -105,7 +102,7 @@ function Row({
 }
 
 /** Adds, changes and removes additional fields. */
-export function ExtraFields({ fields, setFields }: ExtraParts) {
+export function ExtraFields({ fields, setFields }: ExtraProps) {
   const [next, setNext] = useState(fields.length);
   return (
     <fieldset class="extra">
@@ -133,7 +130,7 @@ export function ExtraFields({ fields, setFields }: ExtraParts) {
   );
 }
 
-interface ExtraParts {
+interface ExtraProps {
   readonly fields: readonly ExtraField[];
   readonly setFields: (fields: readonly ExtraField[]) => void;
 }

@@ -1,14 +1,15 @@
 import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
-import { Loaded, Screen, Table } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Screen } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
 
 /** The hosted forms of the account. */
 export function FormsScreen({ session: { client } }: { readonly session: Session }) {
-  const forms = useLoad(() => client.forms.list());
+  const forms = useLoad(async () => (await client.forms.list()).filter(({ id }) => !isDraft(id)));
   return (
     <Screen
       title={T.forms.title}
@@ -19,39 +20,30 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
         </a>
       }
     >
-      <Loaded of={forms}>
-        {(rows) => (
-          <Table
-            label={T.forms.title}
-            rows={rows.filter(({ id }) => !isDraft(id))}
-            empty={T.forms.empty}
-            keyOf={({ id }) => id}
-            columns={[
-              { title: T.forms.id, cell: ({ id }) => <code>{id}</code> },
-              { title: T.forms.type, cell: ({ form_type }) => T.forms.types[form_type] },
-              { title: T.forms.names.locale, cell: ({ locale }) => locale },
-              {
-                title: T.actions,
-                cell: ({ id }) => (
-                  <div class="actions">
-                    <a class="button" href={linkTo('form', { id })}>
-                      {T.forms.edit}
-                    </a>
-                    <Confirm
-                      name={id}
-                      question={T.forms.removeQuestion}
-                      onConfirm={async () => {
-                        await client.forms.delete({ form_id: id });
-                        forms.reload();
-                      }}
-                    />
-                  </div>
-                ),
-              },
-            ]}
-          />
+      <List
+        of={forms}
+        title={T.forms.title}
+        empty={T.forms.empty}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: T.forms.id, cell: ({ id }) => <code>{id}</code> },
+          { title: T.forms.type, cell: ({ form_type }) => T.forms.types[form_type] },
+          { title: T.forms.names.locale, cell: ({ locale }) => locale },
+        ]}
+        actions={({ id }) => (
+          <>
+            <a class="button" href={linkTo('form', { id })}>
+              {T.forms.edit}
+            </a>
+            <Confirm
+              name={id}
+              question={T.forms.removeQuestion}
+              onConfirm={() => client.forms.delete({ form_id: id })}
+              after={forms.reload}
+            />
+          </>
         )}
-      </Loaded>
+      />
     </Screen>
   );
 }

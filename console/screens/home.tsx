@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { WhoAmI } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
-import { type Figures, percentile, readFigures, sumOf } from '../app/metrics.ts';
 import type { Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
 import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 
@@ -11,11 +10,50 @@ const JOBS_SHOWN = 100;
 /** The age from which a backup is too old, as in the rules for alerts. */
 const BACKUP_HOURS = 26;
 
+interface Sample {
+  readonly labels: string;
+  readonly value: number;
+}
+
+/** Samples by the name of their metric. */
+type Figures = ReadonlyMap<string, readonly Sample[]>;
+
+const LINE = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/;
+
+/** Reads the metrics of the server that serves this page, in the Prometheus text format; none if it does not publish them. */
+async function readFigures(): Promise<Figures> {
+  const figures = new Map<string, Sample[]>();
+  const reply = await fetch('/metrics');
+  for (const line of reply.ok ? (await reply.text()).split('\n') : []) {
+    const [, name = '', labels = '', value = ''] = LINE.exec(line) ?? [];
+    if (name !== '') {
+      figures.set(name, [...(figures.get(name) ?? []), { labels, value: Number(value) }]);
+    }
+  }
+  return figures;
+}
+
+function sumOf(figures: Figures, name: string): number {
+  return (figures.get(name) ?? []).reduce((sum, { value }) => sum + value, 0);
+}
+
+/** The lowest bound of a histogram with a share of its values, over all labels, in the unit of the bounds. */
+function percentile(figures: Figures, name: string, share: number): number | undefined {
+  const counts = new Map<number, number>();
+  for (const { labels, value } of figures.get(`${name}_bucket`) ?? []) {
+    const bound = Number(/le="([^"]*)"/.exec(labels)?.[1]?.replace('+Inf', 'Infinity'));
+    counts.set(bound, (counts.get(bound) ?? 0) + value);
+  }
+  const all = counts.get(Number.POSITIVE_INFINITY) ?? 0;
+  const bounds = [...counts].sort(([a], [b]) => a - b);
+  return all === 0 ? undefined : bounds.find(([, count]) => count >= share * all)?.[0];
+}
+
 function monthBefore(now: Date): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 7);
 }
 
-/** A figure, which leads to the screen that it is of, if that may be seen. */
+/** A figure, with a link to its screen unless `to` is false. */
 function Tile({ name, value, to }: { name: string; value: string; to: string | false }) {
   const content = (
     <>
@@ -25,7 +63,7 @@ function Tile({ name, value, to }: { name: string; value: string; to: string | f
   return <li>{to === false ? <div>{content}</div> : <a href={to}>{content}</a>}</li>;
 }
 
-/** What the account has and used. */
+/** Stored data, usage and cost of the account. */
 function Account({ session: { client, may } }: { readonly session: Session }) {
   const usage = useLoad(async () => {
     const month = monthBefore(new Date());
@@ -74,7 +112,7 @@ function Account({ session: { client, may } }: { readonly session: Session }) {
   );
 }
 
-/** When the newest backup was made, and a warning if that was too long ago. */
+/** The time of the newest backup, with a warning if it is too old. */
 function Backup({ seconds }: { readonly seconds: number }) {
   const hours = Math.round((Date.now() / 1_000 - seconds) / 3_600);
   const days = Math.round(hours / 24);
@@ -92,7 +130,7 @@ function Backup({ seconds }: { readonly seconds: number }) {
   );
 }
 
-/** What the metrics tell; nothing where another listener has them. */
+/** Facts from the metrics; none if another listener publishes them. */
 function factsOf(figures: Figures): (readonly [string, ComponentChildren])[] {
   if (figures.size === 0) {
     return [];
@@ -109,7 +147,7 @@ function factsOf(figures: Figures): (readonly [string, ComponentChildren])[] {
   ];
 }
 
-/** How the server is that answers here. */
+/** The state of the server that serves this page. */
 function Server() {
   const state = useLoad(async () => {
     const [ready, figures] = await Promise.all([
@@ -121,30 +159,28 @@ function Server() {
   return (
     <Panel title={T.home.server}>
       <Loaded of={state}>
-        {({ ready, figures }) => {
-          return (
-            <Facts
-              of={[
-                [
-                  T.home.health,
-                  <>
-                    <Badge kind={ready.status === 'ok' ? 'good' : 'bad'}>
-                      {ready.status === 'ok' ? T.home.ok : T.home.failing}
-                    </Badge>{' '}
-                    {ready.unsafe && `${T.home.unsafe}${ready.unsafe.join(', ')}`}
-                  </>,
-                ],
-                ...factsOf(figures),
-              ]}
-            />
-          );
-        }}
+        {({ ready, figures }) => (
+          <Facts
+            of={[
+              [
+                T.home.health,
+                <>
+                  <Badge kind={ready.status === 'ok' ? 'good' : 'bad'}>
+                    {ready.status === 'ok' ? T.home.ok : T.home.failing}
+                  </Badge>{' '}
+                  {ready.unsafe && `${T.home.unsafe}${ready.unsafe.join(', ')}`}
+                </>,
+              ],
+              ...factsOf(figures),
+            ]}
+          />
+        )}
       </Loaded>
     </Panel>
   );
 }
 
-/** What an API credential may do, for a person who was given one. */
+/** The rights of the API credential that is signed in. */
 function Rights({ scopes, keys, unmasked }: NonNullable<WhoAmI['credential']>) {
   return (
     <Panel title={T.home.rights}>
@@ -159,7 +195,6 @@ function Rights({ scopes, keys, unmasked }: NonNullable<WhoAmI['credential']>) {
   );
 }
 
-/** What the account has and used, and how the server is. */
 export function HomeScreen({ session }: { readonly session: Session }) {
   const { credential } = session.who;
   return (

@@ -2,35 +2,30 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StoredObject, TreeItem } from '../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
 import { goTo, linkTo } from '../app/route.ts';
-import type { ScreenParts, Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import type { ScreenProps, Session } from '../app/session.ts';
+import { T } from '../app/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { PASSPHRASE } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
-import { Badge, Copy, Facts, ListTable, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Badge, Copy, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 import { cardOf, metadataOf } from './items.tsx';
 
-/** Numbers are masked here even for an account that may see them, unless a person asks for them. */
+/** Masked unless requested, even for an account that sees numbers unmasked. */
 const MASKED = ['card_number', 'account_number', 'number', 'n', 'pan', 'cvv', 'cvc'];
 
-interface ItemName {
-  readonly user: string;
-  readonly token: string;
-  readonly reference: string | undefined;
-}
-
-interface ItemParts {
+interface ItemProps {
   readonly session: Session;
-  readonly item: ItemName;
+  readonly item: { readonly user: string; readonly token: string; readonly reference: string | undefined };
 }
 
-/** The data of the item, for the passphrase typed now; both are forgotten with the panel. */
-function Data({ session: { client, who }, item, onLook }: ItemParts & { readonly onLook: () => void }) {
+/** The data of the item, decrypted with a typed passphrase; both are forgotten with the panel. */
+function Data({ session: { client, who }, item, onLook }: ItemProps & { readonly onLook: () => void }) {
   const [data, setData] = useState<StoredObject>();
   const place = useRef<HTMLDivElement>(null);
   const wasShown = useRef(false);
   useEffect(() => {
-    // What was used, the form or the button, has gone.
+    // The form or button that had the focus is gone.
     if (data !== undefined || wasShown.current) {
       (place.current?.querySelector('input') ?? place.current)?.focus();
     }
@@ -74,12 +69,12 @@ function Data({ session: { client, who }, item, onLook }: ItemParts & { readonly
   );
 }
 
-function Log({ session: { client }, item, looks }: ItemParts & { readonly looks: number }) {
+function Log({ session: { client }, item, looks }: ItemProps & { readonly looks: number }) {
   const log = useListing((next_token) => client.vault.log({ ...item, next_token, limit: 20 }), [looks]);
   return (
-    <ListTable
-      label={T.item.log}
-      listing={log}
+    <List
+      of={log}
+      title={T.item.log}
       empty={T.item.logEmpty}
       keyOf={({ request_id, timestamp, action }) => `${request_id} ${timestamp} ${action}`}
       columns={[
@@ -97,8 +92,8 @@ function Log({ session: { client }, item, looks }: ItemParts & { readonly looks:
   );
 }
 
-/** What is known of the item without its passphrase; of what it is listed as, if it may be listed. */
-function Known({ item: { user, token, reference }, listed }: KnownParts) {
+/** The facts that need no passphrase, with those of the listing if the credential may list. */
+function Known({ item: { user, token, reference }, listed }: KnownProps) {
   return (
     <Facts
       of={[
@@ -123,13 +118,10 @@ function Known({ item: { user, token, reference }, listed }: KnownParts) {
   );
 }
 
-interface KnownParts {
-  readonly item: ItemName;
-  readonly listed: TreeItem | undefined;
-}
+type KnownProps = Pick<ItemProps, 'item'> & { readonly listed: TreeItem | undefined };
 
-/** One item: what it is listed as, its data for its passphrase, and its log. */
-export function ItemScreen({ session, params }: ScreenParts) {
+/** One item: its facts, its data and its log. */
+export function ItemScreen({ session, params }: ScreenProps) {
   const { user = '', token = '', reference } = params;
   const item = { user, token, reference };
   const { client, may } = session;

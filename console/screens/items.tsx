@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { TreeItem } from '../../sdk/transport/types.ts';
 import { useListing } from '../app/load.ts';
-import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { ScreenParts, Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import { linkTo, type Route } from '../app/route.ts';
+import type { ScreenProps, Session } from '../app/session.ts';
+import { T } from '../app/text.ts';
 import { Opener } from '../ui/dialog.tsx';
-import { timeField, timeOf, useKeyField } from '../ui/fields.tsx';
+import { Filter, useKeyField } from '../ui/fields.tsx';
 import { type Field, Form, pairsOf } from '../ui/form.tsx';
-import { ListTable, Screen, Short, Time } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Screen, Short, Time } from '../ui/parts.tsx';
 
 const TIMES = ['stored_after', 'stored_before', 'expires_before'] as const;
 const FILTERS = ['reference_prefix', ...TIMES] as const;
@@ -17,39 +18,31 @@ const WORD_MAX = 24;
 function Filters({ keyField, params }: { readonly keyField: Field; readonly params: Route['params'] }) {
   const { options } = keyField;
   return (
-    <Form
-      isCompact
+    <Filter
+      screen="items"
+      params={params}
       fields={[
         {
-          ...{ ...keyField, required: false, value: params['user'] ?? '' },
+          ...{ ...keyField, required: false },
           ...(options && {
             options: [['', T.all] as const, ...options.filter(([user]) => user !== '')],
           }),
         },
-        { name: 'reference_prefix', label: T.items.prefix, value: params['reference_prefix'] ?? '' },
-        ...TIMES.map((name) => timeField(name, T.items[name], params)),
+        { name: 'reference_prefix', label: T.items.prefix },
+        ...TIMES.map((name): Field => ({ name, label: T.items[name], kind: 'datetime-local' })),
         {
           ...{ name: 'metadata', label: T.items.metadata, kind: 'textarea', hint: T.items.metadataHint },
-          ...{ value: params['metadata'] ?? '', isMore: true },
+          isMore: true,
         },
       ]}
-      send={T.search}
-      onSend={(entered) =>
-        goTo('items', {
-          ...Object.fromEntries(TIMES.map((name) => [name, timeOf(entered, name)])),
-          user: entered.text('user'),
-          reference_prefix: entered.text('reference_prefix'),
-          metadata: entered.text('metadata'),
-        })
-      }
     />
   );
 }
 
-/** The choice of all keys: a customer may have items under several of them. It is no name of a key. */
+/** The choice of all keys, since a customer can have items under several. No key has this name. */
 const EVERY = '*';
 
-function Erase({ session: { client }, keyField, reference, onChange }: ErasedParts) {
+function Erase({ session: { client }, keyField, reference, after }: EraseProps) {
   const [deleted, setDeleted] = useState<number>();
   const { options } = keyField;
   const users = options?.flatMap(([user]) => (user === '' ? [] : [user])) ?? [];
@@ -74,7 +67,7 @@ function Erase({ session: { client }, keyField, reference, onChange }: ErasedPar
             count += await client.vault.eraseReference({ user, reference: needed('reference') });
           }
           setDeleted(count);
-          onChange();
+          after();
         }}
       />
       <p class="done" role="status">
@@ -84,14 +77,14 @@ function Erase({ session: { client }, keyField, reference, onChange }: ErasedPar
   );
 }
 
-interface ErasedParts {
+interface EraseProps {
   readonly session: Session;
   readonly keyField: Field;
   readonly reference: string | undefined;
-  readonly onChange: () => void;
+  readonly after: () => void;
 }
 
-/** A card as its key's summary tells it: brand, last four digits, expiry. */
+/** The summary of a card: brand, last four digits, expiry. */
 export function cardOf({ card }: TreeItem): string {
   const expiry = [card?.expiry_month, card?.expiry_year].filter((part) => part !== undefined).join('/');
   const brands: Readonly<Record<string, string>> = T.items.brands;
@@ -108,10 +101,10 @@ export function metadataOf({ metadata = {} }: TreeItem): string {
     .join(', ');
 }
 
-/** An item of the list, with the key that it is under. */
+/** An item of the list, with its key. */
 type Listed = TreeItem & { readonly user: string };
 
-/** The items that the filters of the place match, of one key or of all. */
+/** The items that the filters of the address match, of one key or of all. */
 function useItems({ client }: Session, params: Route['params']) {
   const { user, metadata } = params;
   const filters = Object.fromEntries(FILTERS.map((name) => [name, params[name]]));
@@ -128,8 +121,8 @@ function useItems({ client }: Session, params: Route['params']) {
   );
 }
 
-/** Items that the filters of the place match. */
-export function ItemsScreen({ session, params }: ScreenParts) {
+/** Items that the filters of the address match. */
+export function ItemsScreen({ session, params }: ScreenProps) {
   const { user, reference_prefix } = params;
   const items = useItems(session, params);
   const keyField = useKeyField(session, user);
@@ -141,17 +134,15 @@ export function ItemsScreen({ session, params }: ScreenParts) {
         session.may('vault:delete') &&
         keyField && (
           <Opener label={T.items.erase} kind="danger">
-            {() => (
-              <Erase {...{ session, keyField }} reference={reference_prefix} onChange={items.load.reload} />
-            )}
+            <Erase {...{ session, keyField }} reference={reference_prefix} after={items.reload} />
           </Opener>
         )
       }
     >
       {keyField && <Filters keyField={keyField} params={params} />}
-      <ListTable
-        label={T.items.title}
-        listing={items}
+      <List
+        of={items}
+        title={T.items.title}
         empty={isFiltered ? T.items.empty : T.items.none}
         keyOf={({ user: of, token, reference = '' }) => `${of} ${token} ${reference}`}
         columns={[

@@ -1,14 +1,14 @@
 import { useEffect } from 'preact/hooks';
 import type { Job } from '../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
-import { goTo, linkTo } from '../app/route.ts';
+import { linkTo } from '../app/route.ts';
 import { jobKinds, jobStatuses } from '../app/schema.macro.ts' with { type: 'macro' };
-import type { ScreenParts } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import type { ScreenProps } from '../app/session.ts';
+import { T } from '../app/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
-import { choice, timeField, timeOf } from '../ui/fields.tsx';
-import { Form } from '../ui/form.tsx';
-import { Badge, Facts, ListTable, Loaded, Panel, Screen, Short, Table, Time } from '../ui/parts.tsx';
+import { choice, Filter } from '../ui/fields.tsx';
+import { List, Table } from '../ui/list.tsx';
+import { Badge, Facts, Loaded, Panel, Screen, Short, Time } from '../ui/parts.tsx';
 
 const STATUSES = jobStatuses();
 const KINDS = jobKinds();
@@ -21,9 +21,9 @@ const BADGES = {
   unknown: 'bad',
   cancelled: 'plain',
 } as const;
-/** How often a job is read again that is about to change. */
+/** Interval between reads of a job that is about to change. */
 const FOLLOW_MS = 3_000;
-/** The next attempt of one that is about to change is not farther away. */
+/** Longest time before the next attempt of such a job. */
 const SOON_MS = 30_000;
 
 type Attempt = Job['attempts'][number];
@@ -40,14 +40,14 @@ function resultOf({ status_code, error }: Attempt): string {
   return String(status_code ?? error ?? '');
 }
 
-/** The result of the last attempt, with how many there were. */
+/** The result of the last attempt, with the number of attempts. */
 function lastOf(attempts: readonly Attempt[]): string {
   const last = attempts.at(-1);
   return last === undefined ? '' : `${resultOf(last)}${attempts.length > 1 ? ` (${attempts.length} ×)` : ''}`;
 }
 
 /** Jobs, newest first. */
-export function JobsScreen({ session: { client }, params }: ScreenParts) {
+export function JobsScreen({ session: { client }, params }: ScreenProps) {
   const { status, kind, after, before } = params;
   const jobs = useListing(
     (next_token) => {
@@ -61,32 +61,24 @@ export function JobsScreen({ session: { client }, params }: ScreenParts) {
       title={T.jobs.title}
       about={T.jobs.about}
       actions={
-        <button type="button" onClick={jobs.load.reload}>
+        <button type="button" onClick={jobs.reload}>
           {T.refresh}
         </button>
       }
     >
-      <Form
-        isCompact
+      <Filter
+        screen="jobs"
+        params={params}
         fields={[
-          choice('status', T.jobs.status, STATUSES, status),
-          choice('kind', T.jobs.kind, KINDS, kind),
-          timeField('after', T.log.after, params),
-          timeField('before', T.log.before, params),
+          choice('status', T.jobs.status, STATUSES),
+          choice('kind', T.jobs.kind, KINDS),
+          { name: 'after', label: T.log.after, kind: 'datetime-local' },
+          { name: 'before', label: T.log.before, kind: 'datetime-local' },
         ]}
-        send={T.search}
-        onSend={(entered) =>
-          goTo('jobs', {
-            status: entered.text('status'),
-            kind: entered.text('kind'),
-            after: timeOf(entered, 'after'),
-            before: timeOf(entered, 'before'),
-          })
-        }
       />
-      <ListTable
-        label={T.jobs.title}
-        listing={jobs}
+      <List
+        of={jobs}
+        title={T.jobs.title}
         empty={Object.keys(params).length === 0 ? T.jobs.none : T.jobs.empty}
         keyOf={({ id }) => id}
         columns={[
@@ -111,11 +103,11 @@ export function JobsScreen({ session: { client }, params }: ScreenParts) {
   );
 }
 
-function Attempts({ label, of }: { readonly label: string; readonly of: readonly Attempt[] }) {
+function Attempts({ title, of }: { title: string; of: readonly Attempt[] }) {
   return (
-    <Panel title={label}>
+    <Panel title={title}>
       <Table
-        label={label}
+        title={title}
         rows={of}
         empty={T.jobs.noAttempts}
         keyOf={({ at }) => at}
@@ -129,7 +121,7 @@ function Attempts({ label, of }: { readonly label: string; readonly of: readonly
   );
 }
 
-/** Why a webhook was not delivered; undefined if it was, or was not called yet. */
+/** The reason why a webhook was not delivered; undefined if it was, or was not called yet. */
 function webhookFault({ webhook }: Job): string | undefined {
   const last = webhook?.attempts.at(-1);
   if (last === undefined || String(last.status_code).startsWith('2')) {
@@ -144,14 +136,14 @@ function isEnded({ status }: Job): boolean {
   return ['done', 'failed', 'unknown'].includes(status);
 }
 
-/** Whether the job can be different in a moment. */
+/** True for a job that can change soon. */
 function isMoving({ status, webhook }: Job): boolean {
   const next = webhook?.next_at === undefined ? 0 : Date.parse(webhook.next_at) - Date.now();
   return ['waiting', 'sending', 'reporting'].includes(status) && next < SOON_MS;
 }
 
 /** One job, with all of its attempts. */
-export function JobScreen({ session: { client, may }, params }: ScreenParts) {
+export function JobScreen({ session: { client, may }, params }: ScreenProps) {
   const { id = '' } = params;
   const job = useLoad(() => client.jobs.get({ id }), [id]);
   const found = job.kind === 'ready' ? job.data : undefined;
@@ -159,10 +151,6 @@ export function JobScreen({ session: { client, may }, params }: ScreenParts) {
     const timer = found && isMoving(found) ? setTimeout(job.reload, FOLLOW_MS) : undefined;
     return () => clearTimeout(timer);
   }, [found, job.reload]);
-  const change = (work: (name: { readonly id: string }) => Promise<unknown>) => async (): Promise<void> => {
-    await work({ id });
-    job.reload();
-  };
   return (
     <Screen
       title={T.jobs.one}
@@ -179,7 +167,8 @@ export function JobScreen({ session: { client, may }, params }: ScreenParts) {
                 question={T.jobs.redeliverQuestion}
                 done={T.jobs.redelivered}
                 kind="primary"
-                onConfirm={change(client.jobs.redeliver)}
+                onConfirm={() => client.jobs.redeliver({ id })}
+                after={job.reload}
               />
             )}
             {may('job:write') && found.status === 'waiting' && (
@@ -187,7 +176,8 @@ export function JobScreen({ session: { client, may }, params }: ScreenParts) {
                 label={T.jobs.cancel}
                 question={T.jobs.cancelQuestion}
                 done={T.jobs.cancelled}
-                onConfirm={change(client.jobs.cancel)}
+                onConfirm={() => client.jobs.cancel({ id })}
+                after={job.reload}
               />
             )}
           </>
@@ -223,8 +213,8 @@ function JobFacts({ job }: { readonly job: Job }) {
           ...(webhook?.next_at === undefined ? [] : [[T.jobs.next, <Time at={webhook.next_at} />] as const]),
         ]}
       />
-      {job.kind !== 'capture' && <Attempts label={T.jobs.attempts} of={job.attempts} />}
-      {webhook && <Attempts label={T.jobs.calls} of={webhook.attempts} />}
+      {job.kind !== 'capture' && <Attempts title={T.jobs.attempts} of={job.attempts} />}
+      {webhook && <Attempts title={T.jobs.calls} of={webhook.attempts} />}
     </>
   );
 }

@@ -2,55 +2,13 @@ import { VaultApiError } from '../../sdk/transport/errors.ts';
 import { useListing, useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
-import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
-import { ListTable, Loaded, Screen } from '../ui/parts.tsx';
+import { T } from '../app/text.ts';
+import { Confirm, FormDialog, Opener } from '../ui/dialog.tsx';
+import { List } from '../ui/list.tsx';
+import { Loaded, Screen } from '../ui/parts.tsx';
 
-interface KeyParts {
-  readonly session: Session;
-  readonly onChange: () => void;
-}
-
-function CreateKey({ session: { client }, onChange }: KeyParts) {
-  return (
-    <SecretForm
-      fields={[
-        { name: 'user', label: T.keys.name, required: true },
-        { name: 'passphrase', label: T.passphrase, kind: 'passphrase', hint: T.keys.passphraseHint },
-        { name: 'summary', label: T.keys.summary, kind: 'checkbox' },
-      ]}
-      send={T.keys.create}
-      label={T.keys.made}
-      make={async ({ needed, text, isOn }) => {
-        const key = { user: needed('user'), passphrase: text('passphrase'), summary: isOn('summary') };
-        const { passphrase } = await client.keys.create(key);
-        onChange();
-        return passphrase;
-      }}
-    />
-  );
-}
-
-function ChangePassphrase({ session: { client }, user }: ChangeParts) {
-  return (
-    <SecretForm
-      about={<p class="warning">{T.keys.changeWarning}</p>}
-      fields={[
-        { name: 'passphrase', label: T.keys.old, kind: 'passphrase', required: true },
-        { name: 'new_passphrase', label: T.keys.fresh, kind: 'passphrase', hint: T.keys.passphraseHint },
-      ]}
-      send={T.keys.change}
-      label={T.keys.changed}
-      make={async ({ needed, text }) => {
-        const change = { user, passphrase: needed('passphrase'), new_passphrase: text('new_passphrase') };
-        return (await client.keys.changePassphrase(change)).passphrase;
-      }}
-    />
-  );
-}
-
-/** Who can recover a key together. Shares are for the command line, which saves each for its custodian. */
-function RecoveryStatus({ session: { client }, user }: ChangeParts) {
+/** The custodians of a key's recovery. Shares are shown by the command line alone, which saves each for its custodian. */
+function RecoveryStatus({ session: { client }, user }: { session: Session; user: string }) {
   const found = useLoad(() =>
     client.keys.recovery.read({ user }).catch((error: unknown) => {
       if (error instanceof VaultApiError && error.code === 'recovery_not_found') {
@@ -81,11 +39,6 @@ function RecoveryStatus({ session: { client }, user }: ChangeParts) {
   );
 }
 
-interface ChangeParts {
-  readonly session: Session;
-  readonly user: string;
-}
-
 /** The keys of the account. */
 export function KeysScreen({ session }: { readonly session: Session }) {
   const { client, may } = session;
@@ -98,53 +51,75 @@ export function KeysScreen({ session }: { readonly session: Session }) {
       about={T.keys.about}
       actions={
         may('key:write') && (
-          <Opener label={T.keys.create} kind="primary">
-            {() => <CreateKey session={session} onChange={keys.load.reload} />}
-          </Opener>
+          <FormDialog
+            label={T.keys.create}
+            kind="primary"
+            fields={[
+              { name: 'user', label: T.keys.name, required: true },
+              { name: 'passphrase', label: T.passphrase, kind: 'passphrase', hint: T.keys.passphraseHint },
+              { name: 'summary', label: T.keys.summary, kind: 'checkbox' },
+            ]}
+            secret={T.keys.made}
+            onSend={async ({ needed, text, isOn }) => {
+              const key = { user: needed('user'), passphrase: text('passphrase'), summary: isOn('summary') };
+              return (await client.keys.create(key)).passphrase;
+            }}
+            after={keys.reload}
+          />
         )
       }
     >
-      <ListTable
-        label={T.keys.title}
-        listing={keys}
+      <List
+        of={keys}
+        title={T.keys.title}
         empty={may('key:read') ? T.keys.empty : T.notListed}
         keyOf={({ user }) => user}
-        columns={[
-          { title: T.keys.name, cell: ({ user }) => <code>{user}</code> },
-          {
-            title: T.actions,
-            cell: ({ user }) => (
-              <div class="actions">
-                {may('vault:list') && (
-                  <a class="button" href={linkTo('items', { user })}>
-                    {T.keys.items}
-                  </a>
-                )}
-                {may('key:read') && (
-                  <Opener label={T.keys.recovery} kind="small">
-                    {() => <RecoveryStatus session={session} user={user} />}
-                  </Opener>
-                )}
-                {may('key:write') && (
-                  <>
-                    <Opener label={T.keys.change} kind="small">
-                      {() => <ChangePassphrase session={session} user={user} />}
-                    </Opener>
-                    <Confirm
-                      name={user}
-                      label={T.keys.remove}
-                      question={T.keys.removeQuestion}
-                      onConfirm={async () => {
-                        await client.keys.delete({ user, safe: true });
-                        keys.load.reload();
-                      }}
-                    />
-                  </>
-                )}
-              </div>
-            ),
-          },
-        ]}
+        columns={[{ title: T.keys.name, cell: ({ user }) => <code>{user}</code> }]}
+        actions={({ user }) => (
+          <>
+            {may('vault:list') && (
+              <a class="button" href={linkTo('items', { user })}>
+                {T.keys.items}
+              </a>
+            )}
+            {may('key:read') && (
+              <Opener label={T.keys.recovery} kind="small">
+                <RecoveryStatus session={session} user={user} />
+              </Opener>
+            )}
+            {may('key:write') && (
+              <>
+                <FormDialog
+                  label={T.keys.change}
+                  kind="small"
+                  about={<p class="warning">{T.keys.changeWarning}</p>}
+                  fields={[
+                    { name: 'passphrase', label: T.keys.old, kind: 'passphrase', required: true },
+                    {
+                      ...{ name: 'new_passphrase', label: T.keys.fresh, hint: T.keys.passphraseHint },
+                      kind: 'passphrase',
+                    },
+                  ]}
+                  secret={T.keys.changed}
+                  onSend={async ({ needed, text }) => {
+                    const change = {
+                      passphrase: needed('passphrase'),
+                      new_passphrase: text('new_passphrase'),
+                    };
+                    return (await client.keys.changePassphrase({ user, ...change })).passphrase;
+                  }}
+                />
+                <Confirm
+                  name={user}
+                  label={T.keys.remove}
+                  question={T.keys.removeQuestion}
+                  onConfirm={() => client.keys.delete({ user, safe: true })}
+                  after={keys.reload}
+                />
+              </>
+            )}
+          </>
+        )}
       />
     </Screen>
   );

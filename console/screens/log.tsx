@@ -1,14 +1,13 @@
 import type { AuditEntry, ReadAudit } from '../../sdk/transport/types.ts';
 import { useListing, useWork } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
-import { goTo, linkTo, type Route } from '../app/route.ts';
+import { linkTo, type Route } from '../app/route.ts';
 import { accountActions } from '../app/schema.macro.ts' with { type: 'macro' };
-import type { ScreenParts, Session } from '../app/session.ts';
-import { dayBefore, utcOf } from '../app/time.ts';
-import { T } from '../text/text.ts';
-import { choice, timeField, timeOf } from '../ui/fields.tsx';
-import { Form } from '../ui/form.tsx';
-import { Badge, Failure, ListTable, Screen, shortOf, Time } from '../ui/parts.tsx';
+import type { ScreenProps, Session } from '../app/session.ts';
+import { T } from '../app/text.ts';
+import { choice, Filter, utcOf } from '../ui/fields.tsx';
+import { List } from '../ui/list.tsx';
+import { Badge, Failure, Screen, shortOf, Time } from '../ui/parts.tsx';
 
 const ACTIONS = accountActions();
 
@@ -23,7 +22,7 @@ function save(entries: readonly AuditEntry[]): void {
   URL.revokeObjectURL(url);
 }
 
-/** Whether a number is missing between the shown entries; numbers of a log are consecutive. */
+/** True if a number is missing between the shown entries; numbers of a log are consecutive. */
 function hasGap(entries: readonly AuditEntry[]): boolean {
   return entries.some(({ id }, at) => at > 0 && Number(entries[at - 1]?.id) - Number(id) !== 1);
 }
@@ -39,7 +38,15 @@ function Chain({ entries, isFiltered }: { entries: readonly AuditEntry[]; isFilt
   );
 }
 
-/** The days that people ask for, in the reader's own zone. */
+/** The beginning of a day of the reader's zone. */
+function dayBefore(days: number): Date {
+  const day = new Date();
+  day.setHours(0, 0, 0, 0);
+  day.setDate(day.getDate() - days);
+  return day;
+}
+
+/** Periods with their first and last day, counted back from today. */
 const PERIODS = [
   [T.log.today, 0, -1],
   [T.log.yesterday, 1, 0],
@@ -49,25 +56,16 @@ const PERIODS = [
 function Filters({ params }: { readonly params: Route['params'] }) {
   return (
     <>
-      <Form
-        isCompact
+      <Filter
+        screen="log"
+        params={params}
         fields={[
-          choice('action', T.log.action, ACTIONS, params['action']),
-          { name: 'object', label: T.log.object, value: params['object'] ?? '' },
-          { name: 'token', label: T.log.token, value: params['token'] ?? '', isMore: true },
-          timeField('after', T.log.after, params),
-          timeField('before', T.log.before, params),
+          choice('action', T.log.action, ACTIONS),
+          { name: 'object', label: T.log.object },
+          { name: 'token', label: T.log.token, isMore: true },
+          { name: 'after', label: T.log.after, kind: 'datetime-local' },
+          { name: 'before', label: T.log.before, kind: 'datetime-local' },
         ]}
-        send={T.search}
-        onSend={(entered) =>
-          goTo('log', {
-            action: entered.text('action'),
-            token: entered.text('token'),
-            object: entered.text('object'),
-            after: timeOf(entered, 'after'),
-            before: timeOf(entered, 'before'),
-          })
-        }
       />
       <nav class="line" aria-label={T.log.period}>
         {PERIODS.map(([label, from, to]) => {
@@ -93,18 +91,24 @@ function Filters({ params }: { readonly params: Route['params'] }) {
   );
 }
 
-/** Whether an entry is about an object of which a part was typed. */
+/** True for an entry whose object contains `part`. */
 function isAbout({ object }: AuditEntry, part: string | undefined): boolean {
   return part === undefined || object?.includes(part) === true;
 }
 
-/** An object whose token is shortened to its ends, as in other tables. */
+/** An object with its token shortened, as in other tables. */
 function shortened(object: string): string {
   return object.replace(/[^/]{33,}$/, shortOf);
 }
 
-/** Saves all entries that the filters match, also those that are not shown yet. */
-function Export({ session: { client }, query, part }: ExportParts) {
+interface ExportProps {
+  readonly session: Session;
+  readonly query: ReadAudit;
+  readonly part: string | undefined;
+}
+
+/** Saves all entries that the filters match, including those that are not shown yet. */
+function Export({ session: { client }, query, part }: ExportProps) {
   const { isBusy, error, run } = useWork(async () => {
     const entries: AuditEntry[] = [];
     for await (const { data } of client.audit.pages(query)) {
@@ -125,14 +129,8 @@ function Export({ session: { client }, query, part }: ExportParts) {
   );
 }
 
-interface ExportParts {
-  readonly session: Session;
-  readonly query: ReadAudit;
-  readonly part: string | undefined;
-}
-
 /** The security log of the account, newest first. */
-export function LogScreen({ session, params }: ScreenParts) {
+export function LogScreen({ session, params }: ScreenProps) {
   const { token, after, before, object } = params;
   const action = ACTIONS.find((known) => known === params['action']);
   const query: ReadAudit = { action, token, after, before };
@@ -140,9 +138,7 @@ export function LogScreen({ session, params }: ScreenParts) {
     (next_token) => session.client.audit.list({ ...query, next_token, limit: 100 }),
     [action, token, after, before],
   );
-  const all = log.load.kind === 'ready' ? log.load.data : [];
-  const shown = all.filter((entry) => isAbout(entry, object));
-  const load = log.load.kind === 'ready' ? { ...log.load, data: shown } : log.load;
+  const all = log.kind === 'ready' ? log.data : [];
   return (
     <Screen
       title={T.log.title}
@@ -151,9 +147,9 @@ export function LogScreen({ session, params }: ScreenParts) {
     >
       <Filters params={params} />
       <Chain entries={all} isFiltered={Object.keys(params).length > 0} />
-      <ListTable
-        label={T.log.title}
-        listing={{ ...log, load }}
+      <List
+        of={log.kind === 'ready' ? { ...log, data: all.filter((entry) => isAbout(entry, object)) } : log}
+        title={T.log.title}
         empty={T.log.empty}
         keyOf={({ id }) => id}
         columns={[

@@ -1,4 +1,4 @@
-/** How the arguments of each operation of a rule are typed; the engine checks their values. A test compares the names. */
+/** Input kinds of the arguments of each operation. The engine checks the values; a test compares the names. */
 export const ARGUMENTS = {
   noop: {},
   stringify: {},
@@ -16,5 +16,4 @@ export const ARGUMENTS = {
   encrypt: { algorithm: 'text', public_key: 'long' },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, 'text' | 'long' | 'json' | 'list'>>>>;
 
-/** The name of an operation. */
 export type OperationName = keyof typeof ARGUMENTS;

@@ -3,15 +3,16 @@ import type { CreateRule, Rule, RuleTestReply } from '../../sdk/transport/types.
 import { useLoad } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
 import { goTo, linkTo } from '../app/route.ts';
-import type { ScreenParts, Session } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import type { ScreenProps, Session } from '../app/session.ts';
+import { T } from '../app/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
-import { Badge, Loaded, Panel, Screen, Table } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Badge, Loaded, Panel, Screen } from '../ui/parts.tsx';
 import { ARGUMENTS, type OperationName } from './rule-arguments.ts';
 
-/** An operation while it is edited: every argument as it was typed. */
+/** An operation while it is edited, with its arguments as typed texts. */
 interface Draft {
   readonly key: number;
   readonly name: OperationName;
@@ -20,9 +21,7 @@ interface Draft {
   readonly typed: Readonly<Record<string, string>>;
 }
 
-type Operation = Rule['operations'][number];
-
-/** The operation that a draft describes; arguments that are left empty keep their defaults. */
+/** The operation of a draft; empty arguments keep their defaults. */
 function operationOf({ name, input, output, typed }: Draft): object {
   const given = Object.entries(ARGUMENTS[name]).flatMap(([argument, kind]) => {
     const text = typed[argument] ?? '';
@@ -45,7 +44,7 @@ function isOperation(name: string): name is OperationName {
   return Object.hasOwn(ARGUMENTS, name);
 }
 
-function draftOf(operation: Operation, key: number): Draft {
+function draftOf(operation: Rule['operations'][number], key: number): Draft {
   const { name, input_field: input = '', output_field: output = '', arguments: given = {} } = operation;
   const typed = Object.entries(given).map(([argument, value]): [string, string] => [
     argument,
@@ -54,12 +53,14 @@ function draftOf(operation: Operation, key: number): Draft {
   return { key, name: isOperation(name) ? name : 'noop', input, output, typed: Object.fromEntries(typed) };
 }
 
-interface Edited {
-  readonly draft: Draft;
-  readonly change: (changed: Partial<Draft>) => void;
+interface TextProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onInput: (text: string) => void;
+  readonly isLong?: boolean;
 }
 
-function Text({ label, value, onInput, isLong }: TextParts) {
+function Text({ label, value, onInput, isLong }: TextProps) {
   const id = useId();
   const shared = { id, value, autocomplete: 'off', spellcheck: false } as const;
   return (
@@ -74,15 +75,12 @@ function Text({ label, value, onInput, isLong }: TextParts) {
   );
 }
 
-interface TextParts {
-  readonly label: string;
-  readonly value: string;
-  readonly onInput: (text: string) => void;
-  readonly isLong?: boolean;
+interface OperationProps {
+  readonly draft: Draft;
+  readonly change: (changed: Partial<Draft>) => void;
 }
 
-function OperationForm({ draft, change }: Edited) {
-  const { name, input, output, typed } = draft;
+function OperationForm({ draft: { name, input, output, typed }, change }: OperationProps) {
   return (
     <div class="compact">
       <label class="field">
@@ -113,11 +111,15 @@ function OperationForm({ draft, change }: Edited) {
   );
 }
 
-function Operations({ drafts, setDrafts }: DraftsParts) {
+interface OperationsProps {
+  readonly drafts: readonly Draft[];
+  readonly setDrafts: (drafts: readonly Draft[]) => void;
+}
+
+function Operations({ drafts, setDrafts }: OperationsProps) {
   const [next, setNext] = useState(drafts.length);
   const change = (at: number) => (changed: Partial<Draft>) =>
     setDrafts(drafts.map((draft, place) => (place === at ? { ...draft, ...changed } : draft)));
-  const without = (at: number): Draft[] => drafts.filter((_, place) => place !== at);
   return (
     <>
       <ol class="operations">
@@ -129,12 +131,12 @@ function Operations({ drafts, setDrafts }: DraftsParts) {
                 <button
                   type="button"
                   class="small"
-                  onClick={() => setDrafts(without(at).toSpliced(at - 1, 0, draft))}
+                  onClick={() => setDrafts(drafts.toSpliced(at, 1).toSpliced(at - 1, 0, draft))}
                 >
                   {T.rules.earlier}
                 </button>
               )}
-              <button type="button" class="small" onClick={() => setDrafts(without(at))}>
+              <button type="button" class="small" onClick={() => setDrafts(drafts.toSpliced(at, 1))}>
                 {T.rules.drop}
               </button>
             </div>
@@ -152,11 +154,6 @@ function Operations({ drafts, setDrafts }: DraftsParts) {
       </button>
     </>
   );
-}
-
-interface DraftsParts {
-  readonly drafts: readonly Draft[];
-  readonly setDrafts: (drafts: readonly Draft[]) => void;
 }
 
 function Result({ of: { output, steps } }: { readonly of: RuleTestReply }) {
@@ -177,7 +174,13 @@ function Result({ of: { output, steps } }: { readonly of: RuleTestReply }) {
   );
 }
 
-function Editor({ session: { client, may }, operations }: EditorParts) {
+function Editor({
+  session: { client, may },
+  operations,
+}: {
+  session: Session;
+  operations: Rule['operations'];
+}) {
   const [drafts, setDrafts] = useState<readonly Draft[]>(operations.map(draftOf));
   const [result, setResult] = useState<RuleTestReply>();
   // The vault checks operations, and names the place of an error.
@@ -220,13 +223,8 @@ function Editor({ session: { client, may }, operations }: EditorParts) {
   );
 }
 
-interface EditorParts {
-  readonly session: Session;
-  readonly operations: readonly Operation[];
-}
-
-/** A new rule, from nothing or from another one, with a dry run beside it. */
-export function RuleScreen({ session, params: { id } }: ScreenParts) {
+/** A new rule, empty or copied from another one, with a dry run. */
+export function RuleScreen({ session, params: { id } }: ScreenProps) {
   const { client, may } = session;
   const template = useLoad(
     async () => (id === undefined || !may('rule:read') ? [] : (await client.rules.get({ id })).operations),
@@ -254,43 +252,34 @@ export function RulesScreen({ session: { client, may } }: { readonly session: Se
         )
       }
     >
-      <Loaded of={rules}>
-        {(rows) => (
-          <Table
-            label={T.rules.title}
-            rows={rows}
-            empty={may('rule:read') ? T.rules.empty : T.notListed}
-            keyOf={({ id }) => id}
-            columns={[
-              { title: T.rules.id, cell: ({ id }) => <code>{id}</code> },
-              {
-                title: T.rules.operations,
-                cell: ({ operations }) => operations.map(({ name }) => name).join(' → '),
-              },
-              {
-                title: T.actions,
-                cell: ({ id }) => (
-                  <div class="actions">
-                    <a class="button" href={linkTo('rule', { id })}>
-                      {T.rules.copyOf}
-                    </a>
-                    {may('rule:write') && (
-                      <Confirm
-                        name={id}
-                        question={T.rules.removeQuestion}
-                        onConfirm={async () => {
-                          await client.rules.delete({ id });
-                          rules.reload();
-                        }}
-                      />
-                    )}
-                  </div>
-                ),
-              },
-            ]}
-          />
+      <List
+        of={rules}
+        title={T.rules.title}
+        empty={may('rule:read') ? T.rules.empty : T.notListed}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: T.rules.id, cell: ({ id }) => <code>{id}</code> },
+          {
+            title: T.rules.operations,
+            cell: ({ operations }) => operations.map(({ name }) => name).join(' → '),
+          },
+        ]}
+        actions={({ id }) => (
+          <>
+            <a class="button" href={linkTo('rule', { id })}>
+              {T.rules.copyOf}
+            </a>
+            {may('rule:write') && (
+              <Confirm
+                name={id}
+                question={T.rules.removeQuestion}
+                onConfirm={() => client.rules.delete({ id })}
+                after={rules.reload}
+              />
+            )}
+          </>
         )}
-      </Loaded>
+      />
     </Screen>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type Session, signIn } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 import { Form, focusFirst } from '../ui/form.tsx';
 
 /** Signs in, with the password of an account or the secret of an API credential. */

@@ -1,10 +1,10 @@
 import { useLoad } from '../app/load.ts';
-import { goTo } from '../app/route.ts';
-import type { ScreenParts } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import type { ScreenProps } from '../app/session.ts';
+import { T } from '../app/text.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
-import { Form } from '../ui/form.tsx';
-import { Facts, Loaded, Panel, Screen, Table } from '../ui/parts.tsx';
+import { Filter } from '../ui/fields.tsx';
+import { Table } from '../ui/list.tsx';
+import { Facts, Loaded, Panel, Screen } from '../ui/parts.tsx';
 
 const MONTHS = 12;
 
@@ -25,19 +25,17 @@ function months(): readonly (readonly [string, string])[] {
 }
 
 /** Requests of a month, and the bill of the current one. */
-export function UsageScreen({ session: { client }, params }: ScreenParts) {
+export function UsageScreen({ session: { client }, params }: ScreenProps) {
   const { month } = params;
   const usage = useLoad(() => client.admin.usage({ month, by_day: true }), [month]);
   const bill = useLoad(() => client.admin.billing());
   return (
     <Screen title={T.usage.title}>
-      <Form
-        isCompact
-        fields={[
-          { name: 'month', label: T.usage.month, kind: 'select', value: month ?? '', options: months() },
-        ]}
+      <Filter
+        screen="usage"
+        params={params}
+        fields={[{ name: 'month', label: T.usage.month, kind: 'select', options: months() }]}
         send={T.usage.show}
-        onSend={({ text }) => goTo('usage', { month: text('month') })}
       />
       <Loaded of={usage}>
         {({ month: shown, api_requests, days }) => (
@@ -56,7 +54,7 @@ export function UsageScreen({ session: { client }, params }: ScreenParts) {
           {({ items, amount, currency }) => (
             <>
               <Table
-                label={T.home.cost}
+                title={T.home.cost}
                 rows={items.filter(({ count }) => count > 0)}
                 empty={T.usage.free}
                 keyOf={({ operation }) => operation}

@@ -1,23 +1,21 @@
-/** A bar chart as plain SVG, with the same figures as a table for those who want or need it. */
 import { useId } from 'preact/hooks';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 
 const WIDTH = 640;
 const HEIGHT = 160;
 const GAP = 3;
 
-/** One bar. */
 export interface Bar {
   readonly name: string;
   readonly value: number;
 }
 
-/** The requests of a month by day, as the vault tells them, as bars. */
+/** The requests of a month by day, as bars. */
 export function daysOf(month: string, days: readonly number[] = []): readonly Bar[] {
   return days.map((value, at) => ({ name: `${month}-${String(at + 1).padStart(2, '0')}`, value }));
 }
 
-/** A chart of bars; the highest value is written beside the top. */
+/** A bar chart as plain SVG with its highest value, and a table of the same figures. */
 export function BarChart({ title, unit, bars }: { title: string; unit: string; bars: readonly Bar[] }) {
   const id = useId();
   const most = Math.max(1, ...bars.map(({ value }) => value));

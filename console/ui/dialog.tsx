@@ -1,29 +1,28 @@
-/** Dialogs, on the browser's own element: it keeps the focus inside, closes with Escape, and gives the focus back. */
 import type { ComponentChildren } from 'preact';
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { encode } from 'uqr';
 import { notify } from '../app/notice.ts';
-import { T } from '../text/text.ts';
-import { type Entered, Form, type FormParts, focusFirst } from './form.tsx';
-import { DialogAround, useHold } from './hold.ts';
+import { T } from '../app/text.ts';
+import { DialogAround, type Entered, Form, type FormProps, focusFirst, useHold } from './form.tsx';
 import { Copy } from './parts.tsx';
 
-/** A dialog that is open as long as it is shown. What is in it can hold it open: neither Escape nor its button closes it. */
-export function Dialog({
-  title,
-  onClose,
-  children,
-}: {
+interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
-}) {
+}
+
+/**
+ * A dialog that is open as long as it is rendered. The browser keeps the focus inside, and gives it back at the end.
+ * Content can hold it open: then neither Escape nor its button closes it.
+ */
+function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   const [holds, setHolds] = useState(0);
   const isHeld = holds > 0;
   const close = (): void => element.current?.close();
-  // At once, so that a key that follows the click goes into the first field.
+  // Before the next paint, so that a key that follows the click goes into the first field.
   useLayoutEffect(() => {
     element.current?.showModal();
     focusFirst(element.current);
@@ -32,7 +31,7 @@ export function Dialog({
     <dialog
       ref={element}
       aria-labelledby={id}
-      // A browser lets a second Escape close what the first one did not, unless it knows this attribute.
+      // Without this attribute browsers let a second Escape close the dialog.
       closedBy={isHeld ? 'none' : 'closerequest'}
       onCancel={(event) => isHeld && event.preventDefault()}
       onClose={onClose}
@@ -48,81 +47,36 @@ export function Dialog({
   );
 }
 
-/** A button that opens a dialog; its content gets what closes it. */
-export function Opener({
-  label,
-  title = label,
-  kind,
-  children,
-}: {
-  readonly label: string;
-  readonly title?: string;
-  readonly kind?: 'primary' | 'danger' | 'small';
-  readonly children: (close: () => void) => ComponentChildren;
-}) {
+/** A button that opens a dialog. */
+export function Opener({ label, title = label, kind, children }: OpenerProps) {
   const [isOpen, setOpen] = useState(false);
-  const close = (): void => setOpen(false);
   return (
     <>
       <button type="button" class={kind} onClick={() => setOpen(true)}>
         {label}
       </button>
       {isOpen && (
-        <Dialog title={title} onClose={close}>
-          {children(close)}
+        <Dialog title={title} onClose={() => setOpen(false)}>
+          {children}
         </Dialog>
       )}
     </>
   );
 }
 
-/** A button that asks first, naming what it is about, and tells what it has done: by default it deletes. */
-export function Confirm({
-  name = '',
-  label = T.remove,
-  question,
-  done = T.removed(name),
-  kind = 'danger',
-  onConfirm,
-}: {
-  /** What it is about, where the screen does not say. */
-  readonly name?: string;
-  readonly label?: string;
-  readonly question: string;
-  readonly done?: string;
-  /** `danger` is for what cannot be undone. */
-  readonly kind?: 'primary' | 'danger';
-  readonly onConfirm: () => Promise<void>;
-}) {
-  return (
-    <Opener label={label} kind={kind}>
-      {(close) => (
-        <>
-          <p>{name === '' ? question : `${name}: ${question}`}</p>
-          <Form
-            fields={[]}
-            send={label}
-            kind={kind}
-            onSend={async () => {
-              await onConfirm();
-              close();
-              notify(done);
-            }}
-          />
-        </>
-      )}
-    </Opener>
-  );
+interface OpenerProps {
+  readonly label: string;
+  readonly title?: string;
+  readonly kind?: 'primary' | 'danger' | 'small' | undefined;
+  readonly children: ComponentChildren;
 }
 
-/**
- * A secret that is shown this once, with what else has it, and gone with the dialog, which stays until the reader says
- * that it is kept. It takes the focus from the form that was sent.
- */
-export function Once({ label, text, children }: OnceParts) {
+/** A secret, shown once and gone with the dialog, which stays open until the reader confirms that the secret is kept. */
+export function Once({ label, text, children }: OnceProps) {
   const element = useRef<HTMLDivElement>(null);
   const { close } = useContext(DialogAround);
   useHold(true);
+  // The form that had the focus is gone.
   useEffect(() => element.current?.focus(), []);
   return (
     <>
@@ -143,37 +97,89 @@ export function Once({ label, text, children }: OnceParts) {
   );
 }
 
-interface OnceParts {
+interface OnceProps {
   readonly label: string;
   readonly text: string;
   readonly children?: ComponentChildren;
 }
 
-/** A form that makes a secret, which is then shown in its place. */
-export function SecretForm({
-  label,
-  about,
-  make,
-  ...form
-}: Omit<FormParts, 'onSend'> & {
-  /** What the secret is. */
-  readonly label: string;
-  /** What is said above the form. */
+interface DialogFormProps extends Omit<FormProps, 'onSend'> {
+  /** Shown above the form. */
   readonly about?: ComponentChildren;
-  readonly make: (entered: Entered) => Promise<string>;
-}) {
-  const [secret, setSecret] = useState<string>();
-  return secret === undefined ? (
+  /** A text that it resolves with is a secret, which is shown once; without one the dialog closes. */
+  readonly onSend: (entered: Entered) => Promise<unknown>;
+  /** Name of the secret. */
+  readonly secret?: string;
+  /** Called after `onSend`. */
+  readonly after?: (() => void) | undefined;
+  /** Notice after `onSend`. */
+  readonly done?: string;
+}
+
+/** The form of a dialog. */
+export function DialogForm({ about, onSend, secret = '', after, done, ...form }: DialogFormProps) {
+  const [made, setMade] = useState<string>();
+  const { close } = useContext(DialogAround);
+  if (made !== undefined) {
+    return <Once label={secret} text={made} />;
+  }
+  const send = async (entered: Entered): Promise<void> => {
+    const result = await onSend(entered);
+    after?.();
+    if (typeof result === 'string') {
+      setMade(result);
+    } else {
+      close();
+    }
+    if (done !== undefined) {
+      notify(done);
+    }
+  };
+  return (
     <>
       {about}
-      <Form {...form} onSend={async (entered) => setSecret(await make(entered))} />
+      <Form {...form} onSend={send} />
     </>
-  ) : (
-    <Once label={label} text={secret} />
   );
 }
 
-/** A link as a QR code, for a phone beside the screen. */
+/** A button that opens a dialog with a form. */
+export function FormDialog({ label, title = label, send = label, kind, ...form }: FormDialogProps) {
+  return (
+    <Opener label={label} title={title} kind={kind}>
+      <DialogForm {...form} send={send} kind={kind === 'danger' ? kind : 'primary'} />
+    </Opener>
+  );
+}
+
+type FormDialogProps = Omit<OpenerProps, 'children'> &
+  Omit<DialogFormProps, 'send' | 'kind'> & { readonly send?: string };
+
+/** A button that performs an action, by default a deletion, after a confirmation. */
+export function Confirm({
+  name = '',
+  label = T.remove,
+  question,
+  done = T.removed(name),
+  kind = 'danger',
+  onConfirm,
+  after,
+}: {
+  /** The object of the action, where the screen does not name it. */
+  readonly name?: string;
+  readonly label?: string;
+  readonly question: string;
+  readonly done?: string;
+  /** `danger` for what cannot be undone. */
+  readonly kind?: 'primary' | 'danger';
+  readonly onConfirm: () => Promise<unknown>;
+  readonly after?: () => void;
+}) {
+  const about = <p>{name === '' ? question : `${name}: ${question}`}</p>;
+  return <FormDialog {...{ label, kind, about, done, after }} fields={[]} onSend={onConfirm} />;
+}
+
+/** A link as a QR code. */
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const { data, size } = encode(text, { border: 2 });
   const squares = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));

@@ -1,10 +1,8 @@
-/** Fields that several screens have. */
 import { useLoad } from '../app/load.ts';
-import type { Route } from '../app/route.ts';
+import { goTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
-import { localOf, utcOf } from '../app/time.ts';
-import { T } from '../text/text.ts';
-import type { Entered, Field } from './form.tsx';
+import { T } from '../app/text.ts';
+import { type Field, Form } from './form.tsx';
 
 /** Keys that a screen offers to choose from; a longer list is typed. */
 const KEYS_SHOWN = 200;
@@ -18,12 +16,12 @@ export const PASSPHRASE: Field = {
   hint: T.passphraseHint,
 };
 
-/** A choice of one of these names, shown as `labelOf` calls them, or of none, which is called `none`. */
+/** A choice of one of `names`, or of none, which is labelled `none`. */
 export function choice(
   name: string,
   label: string,
   names: readonly string[],
-  value: string | null | undefined,
+  value: string | null = '',
   none = T.all,
   labelOf = (each: string) => each,
 ): Field {
@@ -31,15 +29,47 @@ export function choice(
   return { name, label, kind: 'select', value: value ?? '', options };
 }
 
-/** A field for a time, with the one that the place has. */
-export function timeField(name: string, label: string, params: Route['params']): Field {
-  return { name, label, kind: 'datetime-local', value: localOf(params[name]), isMore: true };
+/** A time as the API takes it: in UTC, to the second. */
+export function utcOf(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
 }
 
-/** A time of a field, which is in the reader's zone, in UTC. */
-export function timeOf({ text }: Entered, name: string): string | undefined {
-  const local = text(name);
-  return local === undefined ? undefined : utcOf(new Date(local));
+/** A time of the API in the format of a field, which is in the reader's zone. */
+function localOf(utc = ''): string {
+  const ms = Date.parse(utc);
+  return Number.isNaN(ms)
+    ? ''
+    : new Date(ms - 60_000 * new Date(ms).getTimezoneOffset()).toISOString().slice(0, 16);
+}
+
+interface FilterProps {
+  readonly screen: string;
+  readonly params: Route['params'];
+  readonly fields: readonly Field[];
+  readonly send?: string;
+}
+
+/** The parameters of a screen as a form. */
+export function Filter({ screen, params, fields, send = T.search }: FilterProps) {
+  return (
+    <Form
+      isCompact
+      fields={fields.map((field) => {
+        const value = params[field.name];
+        return field.kind === 'datetime-local'
+          ? { ...field, value: localOf(value), isMore: true }
+          : { ...field, value: value ?? '' };
+      })}
+      send={send}
+      onSend={({ text }) => {
+        const given = fields.map(({ name, kind }) => {
+          const value = text(name);
+          return [name, value && kind === 'datetime-local' ? utcOf(new Date(value)) : value] as const;
+        });
+        goTo(screen, Object.fromEntries(given));
+      }}
+    />
+  );
 }
 
 /** A field for the name of a key: a choice, or a text for a credential that may not list them, or for very many. */

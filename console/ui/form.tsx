@@ -1,13 +1,29 @@
-/** Forms: described by their fields, sent by one function, with the vault's errors beside the field they are about. */
-import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { type ComponentChildren, createContext } from 'preact';
+import { useContext, useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
 import { useWork } from '../app/load.ts';
 import { messageOf } from '../app/session.ts';
-import { T } from '../text/text.ts';
-import { useHold } from './hold.ts';
+import { T } from '../app/text.ts';
 
-/** A field of a form. */
+/** The dialog that contains a form or a secret. */
+export const DialogAround = createContext({
+  /** Changes the number of parts that hold the dialog open. */
+  hold: (_change: (holds: number) => number): void => undefined,
+  close: (): void => undefined,
+});
+
+/** Holds the dialog open while `isHeld`: during a request whose reply may contain a secret, and while one is shown. */
+export function useHold(isHeld: boolean): void {
+  const { hold } = useContext(DialogAround);
+  useLayoutEffect(() => {
+    if (!isHeld) {
+      return undefined;
+    }
+    hold((holds) => holds + 1);
+    return () => hold((holds) => holds - 1);
+  }, [hold, isHeld]);
+}
+
 export interface Field {
   readonly name: string;
   readonly label: string;
@@ -26,14 +42,14 @@ export interface Field {
   readonly required?: boolean;
   readonly value?: string | boolean;
   readonly placeholder?: string;
-  /** Of a select, or of many: values with their labels. */
+  /** Values of a `select` or `many`, with their labels. */
   readonly options?: readonly (readonly [value: string, label: string])[];
   readonly autocomplete?: string;
-  /** Shown only where somebody asks for more. */
+  /** Shown in a part that is closed at first. */
   readonly isMore?: boolean;
 }
 
-/** What a form gives to its function. */
+/** The values of a form; an empty field has none. */
 export interface Entered {
   readonly text: (name: string) => string | undefined;
   readonly needed: (name: string) => string;
@@ -41,7 +57,6 @@ export interface Entered {
   readonly list: (name: string) => string[];
 }
 
-/** What a form holds now. */
 export function enteredIn(form: HTMLFormElement): Entered {
   const data = new FormData(form);
   const text = (name: string): string | undefined => {
@@ -60,7 +75,7 @@ export function enteredIn(form: HTMLFormElement): Entered {
   };
 }
 
-/** Texts for an item of the vault: `a=b`, one a line, as an object. */
+/** Lines of the form `name=value`, as an object. */
 export function pairsOf(text: string | undefined): Record<string, string> | undefined {
   const lines = (text ?? '').split('\n').filter((line) => line.trim() !== '');
   const pairs = lines.map((line): [string, string] => {
@@ -70,18 +85,22 @@ export function pairsOf(text: string | undefined): Record<string, string> | unde
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }
 
-/** Focuses the first field, if there is one. */
 export function focusFirst(place: Element | null): void {
   place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
 }
 
-const PLAIN = { autocomplete: 'off', autocapitalize: 'off', spellcheck: false } as const;
+interface ControlProps {
+  readonly field: Field;
+  readonly id: string;
+  readonly describedBy: string | undefined;
+  readonly isWrong: boolean;
+}
 
-function Control({ field, id, describedBy, isWrong }: ControlParts) {
+function Control({ field, id, describedBy, isWrong }: ControlProps) {
   const { name, kind = 'text', required = false, value, placeholder, options = [] } = field;
   const shared = {
     ...{ id, name, required, placeholder, 'aria-describedby': describedBy, 'aria-invalid': isWrong },
-    ...PLAIN,
+    ...({ autocomplete: 'off', autocapitalize: 'off', spellcheck: false } as const),
   };
   const given = typeof value === 'string' ? value : undefined;
   if (kind === 'textarea') {
@@ -91,7 +110,7 @@ function Control({ field, id, describedBy, isWrong }: ControlParts) {
     return (
       <select {...shared}>
         {options.map(([each, label]) => (
-          // The types do not know what a form is reset to.
+          // The types lack the attribute that a reset restores.
           <option key={each} value={each} {...{ defaultSelected: each === given }}>
             {label}
           </option>
@@ -103,23 +122,16 @@ function Control({ field, id, describedBy, isWrong }: ControlParts) {
     return <input {...shared} type="checkbox" required={false} defaultChecked={value === true} />;
   }
   if (kind === 'passphrase') {
-    // In a field for passwords, browsers fill in the sign-in, and offer to save what is typed in its place.
+    // Browsers fill in a password field with the sign-in, and offer to save a passphrase in its place.
     return <input {...shared} type="text" class="masked" />;
   }
   const type = kind === 'new-password' ? 'password' : kind === 'many' ? 'text' : kind;
   const autocomplete = field.autocomplete ?? (kind === 'new-password' ? 'new-password' : 'off');
-  // The types of the element have one shape for each of its kinds.
+  // The element's types have one shape for each kind.
   return <input {...shared} type={type as 'text'} autocomplete={autocomplete} defaultValue={given} />;
 }
 
-interface ControlParts {
-  readonly field: Field;
-  readonly id: string;
-  readonly describedBy: string | undefined;
-  readonly isWrong: boolean;
-}
-
-function FieldRow({ field, error }: { readonly field: Field; readonly error: string | undefined }) {
+function FieldRow({ field, error }: { field: Field; error: string | undefined }) {
   const id = useId();
   const { label, hint, kind, options = [], name, value } = field;
   if (kind === 'many') {
@@ -161,15 +173,15 @@ function FieldRow({ field, error }: { readonly field: Field; readonly error: str
   );
 }
 
-/** The name of the field that an error is about, such as `user` of `body.user`. */
+/** The name of the invalid field, such as `user` of `body.user`. */
 function fieldOf(error: unknown): string | undefined {
   return error instanceof VaultApiError
     ? error.field?.replace(/^(?:body|query|path)\./, '').split(/[.[]/)[0]
     : undefined;
 }
 
-/** Fields that few people need, below a line that opens them; open from the start if one of them has a value. */
-function More({ fields, error }: { readonly fields: readonly Field[]; readonly error: ErrorOf }) {
+/** Fields that few people need; open from the start if one of them has a value. */
+function More({ fields, error }: { fields: readonly Field[]; error: ErrorOf }) {
   const isUsed = fields.some(({ value }) => value !== undefined && value !== '' && value !== false);
   return (
     <details class="more" open={isUsed || fields.some(({ name }) => error(name) !== undefined)}>
@@ -185,10 +197,9 @@ function More({ fields, error }: { readonly fields: readonly Field[]; readonly e
 
 type ErrorOf = (name: string) => string | undefined;
 
-/** What a form is made of. */
-export interface FormParts {
+export interface FormProps {
   readonly fields: readonly Field[];
-  /** The text of its button. */
+  /** The text of the button. */
   readonly send: string;
   readonly onSend: (entered: Entered) => Promise<void> | void;
   readonly children?: ComponentChildren;
@@ -196,11 +207,8 @@ export interface FormParts {
   readonly kind?: 'primary' | 'danger';
 }
 
-/**
- * A form. `onSend` gets what was entered; what it throws is shown, and the form stays as it is. In a dialog its first
- * field has the focus.
- */
-export function Form({ fields, send, onSend, children, isCompact = false, kind = 'primary' }: FormParts) {
+/** A form. It shows an error of `onSend`, at its field if it has one. In a dialog the first field gets the focus. */
+export function Form({ fields, send, onSend, children, isCompact = false, kind = 'primary' }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const { isBusy, error, run } = useWork(async () => {
     if (form.current !== null) {
@@ -209,15 +217,14 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
   });
   useHold(isBusy);
   const about = fieldOf(error);
-  const isBeside = fields.some(({ name }) => name === about);
   const errorOf: ErrorOf = (name) => (name === about && error !== undefined ? messageOf(error) : undefined);
   useEffect(() => {
-    // One that comes later than its dialog, since it waited for its choices.
+    // A form that waits for its choices is rendered later than its dialog.
     if (form.current?.closest('dialog')) {
       focusFirst(form.current);
     }
   }, []);
-  // Filters follow the place, also on the way back.
+  // Filters follow the address, also after a step back in the history.
   const given = isCompact ? JSON.stringify(fields.map(({ value }) => value)) : '';
   const shown = useRef(given);
   useEffect(() => {
@@ -241,7 +248,7 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
         ))}
       {children}
       {!isCompact && more.length > 0 && <More fields={more} error={errorOf} />}
-      {error !== undefined && !isBeside && (
+      {error !== undefined && !fields.some(({ name }) => name === about) && (
         <p class="failure" role="alert">
           {messageOf(error)}
         </p>

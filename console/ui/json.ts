@@ -1,6 +1,6 @@
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 
-/** The value of a JSON text that a person typed. Throws an error in words for any other text. */
+/** The value of a typed JSON text. Throws an error for people if the text is invalid. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

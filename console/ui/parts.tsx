@@ -1,28 +1,23 @@
-/** Small parts that all screens are made of. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Listing, type Load, useWork } from '../app/load.ts';
+import type { Load } from '../app/load.ts';
 import { messageOf } from '../app/session.ts';
-import { T } from '../text/text.ts';
+import { T } from '../app/text.ts';
 
-interface With {
+interface SectionProps {
+  readonly title: string;
+  readonly actions?: ComponentChildren;
   readonly children?: ComponentChildren;
 }
 
-/** A screen: its title, which gets the focus when the screen is shown, what can be done on it, and its content. */
-export function Screen({
-  title,
-  about,
-  up,
-  actions,
-  children,
-}: With & {
-  readonly title: string;
+interface ScreenProps extends SectionProps {
   readonly about?: string;
-  /** The list that the screen shows one of: its place and its title. */
+  /** Link to the list that contains the shown record. */
   readonly up?: readonly [href: string, title: string];
-  readonly actions?: ComponentChildren;
-}) {
+}
+
+/** A screen. Its title gets the focus when the screen is shown. */
+export function Screen({ title, about, up, actions, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${T.product}`;
@@ -47,8 +42,8 @@ export function Screen({
   );
 }
 
-/** A part of a screen with a heading of its own. */
-export function Panel({ title, actions, children }: With & { title: string; actions?: ComponentChildren }) {
+/** A section of a screen, with a heading. */
+export function Panel({ title, actions, children }: SectionProps) {
   return (
     <section class="panel">
       <header>
@@ -60,7 +55,7 @@ export function Panel({ title, actions, children }: With & { title: string; acti
   );
 }
 
-/** A failure, read aloud at once; `retry` offers another try. */
+/** An error, which screen readers announce at once. */
 export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   return (
     <div class="failure" role="alert">
@@ -74,7 +69,6 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
   );
 }
 
-/** A sign of waiting. */
 export function Loading() {
   return (
     <p class="loading" role="status">
@@ -83,17 +77,16 @@ export function Loading() {
   );
 }
 
-/** What was read, once it is there; before that a sign of waiting, or why it failed. */
-export function Loaded<D>({
-  of,
-  children,
-}: {
+interface LoadedProps<D> {
   readonly of: Load<D>;
   readonly children: (data: D) => ComponentChildren;
-}) {
+}
+
+/** Shows data once it is read; until then a note or the error. */
+export function Loaded<D>({ of, children }: LoadedProps<D>) {
   const data = of.kind === 'ready' ? of.data : undefined;
   useEffect(() => {
-    // What had the focus may be gone with what was shown before, such as the row of something that was deleted.
+    // The element that had the focus may be gone, such as the row of a deleted record.
     if (document.activeElement === document.body) {
       document.querySelector('h1')?.focus({ preventScroll: true });
     }
@@ -104,99 +97,7 @@ export function Loaded<D>({
   return of.kind === 'ready' ? children(of.data) : <Loading />;
 }
 
-/** A column of a table. */
-export interface Column<Row> {
-  readonly title: string;
-  readonly cell: (row: Row) => ComponentChildren;
-  readonly isNumber?: boolean;
-  /** Long words in it may be broken. */
-  readonly isLong?: boolean;
-}
-
-function classOf({ isNumber, isLong }: { isNumber?: boolean; isLong?: boolean }): string | undefined {
-  return isNumber ? 'number' : isLong ? 'long' : undefined;
-}
-
-/** A table; without rows a sentence that says what to do. */
-export function Table<Row>({
-  label,
-  columns,
-  rows,
-  empty,
-  keyOf,
-}: {
-  readonly label: string;
-  readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[];
-  readonly empty: string;
-  readonly keyOf: (row: Row) => string;
-}) {
-  if (rows.length === 0) {
-    return <p class="empty">{empty}</p>;
-  }
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
-    <section class="table" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column.title} scope="col" class={classOf(column)}>
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map((column) => (
-                <td key={column.title} data-title={column.title} class={classOf(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
-/** A list that comes in pages, as a table with their number and a button for more. */
-export function ListTable<Row>({
-  listing: { load, hasMore, more },
-  ...table
-}: Omit<Parameters<typeof Table<Row>>[0], 'rows'> & { readonly listing: Listing<Row> }) {
-  const count = useRef<HTMLParagraphElement>(null);
-  // The button that had the focus may be gone.
-  const refocus = (): void => count.current?.focus({ preventScroll: true });
-  const { isBusy, error, run } = useWork(() => more().finally(refocus));
-  return (
-    <Loaded of={load}>
-      {(rows) => (
-        <>
-          <Table {...table} rows={rows} />
-          {error !== undefined && <Failure error={error} />}
-          {(rows.length > 0 || hasMore) && (
-            <p class="line" ref={count} tabIndex={-1}>
-              <span class="soft" role="status">
-                {hasMore ? T.shownSoFar(rows.length) : T.shownAll(rows.length)}
-              </span>
-              {hasMore && (
-                <button type="button" aria-disabled={isBusy} onClick={run}>
-                  {isBusy ? T.loading : T.more}
-                </button>
-              )}
-            </p>
-          )}
-        </>
-      )}
-    </Loaded>
-  );
-}
-
-/** A point in time, in the reader's own way of writing; UTC in its title. */
+/** A time in the reader's format and zone; UTC in its title. */
 export function Time({ at }: { readonly at: string | null | undefined }) {
   if (at === null || at === undefined) {
     return <span class="soft">{T.never}</span>;
@@ -208,13 +109,17 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
   );
 }
 
-/** A state in words, with a colour. */
-export function Badge({ kind, children }: With & { readonly kind: 'good' | 'bad' | 'wait' | 'plain' }) {
+interface BadgeProps {
+  readonly kind: 'good' | 'bad' | 'wait' | 'plain';
+  readonly children: ComponentChildren;
+}
+
+export function Badge({ kind, children }: BadgeProps) {
   return <span class={`badge ${kind}`}>{children}</span>;
 }
 
-/** Copies a text; says so, also to screen readers. */
-export function Copy({ text, label = T.copy }: { readonly text: string; readonly label?: string }) {
+/** A button that copies a text, and announces that. */
+export function Copy({ text }: { readonly text: string }) {
   const [isCopied, setCopied] = useState(false);
   return (
     <button
@@ -226,17 +131,17 @@ export function Copy({ text, label = T.copy }: { readonly text: string; readonly
         setTimeout(() => setCopied(false), 2_000);
       }}
     >
-      <span aria-live="polite">{isCopied ? T.copied : label}</span>
+      <span aria-live="polite">{isCopied ? T.copied : T.copy}</span>
     </button>
   );
 }
 
-/** A long name shortened to its ends. */
+/** Keeps the ends of a long text. */
 export function shortOf(text: string): string {
   return text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
 }
 
-/** A text that must not wrap within a word, such as a token, shortened to its ends. */
+/** A shortened token or id, which does not wrap. */
 export function Short({ text }: { readonly text: string }) {
   return (
     <code title={text} class="short">
@@ -245,7 +150,6 @@ export function Short({ text }: { readonly text: string }) {
   );
 }
 
-/** A definition list of facts. */
 export function Facts({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">

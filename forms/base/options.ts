@@ -1,6 +1,6 @@
 /** The options of a form that a page mounts, and the frame that follows from them. */
 
-/** How a form is mounted. Empty texts count as absent. */
+/** Options of a form. Empty texts count as absent. */
 export interface FormOptions {
   /** The endpoint, as its creation returned it: `/v1/capture/shop`, or the same as a whole URL. */
   readonly url: string;
@@ -10,7 +10,7 @@ export interface FormOptions {
   readonly form?: string | undefined;
   /** The base URL of the service. By default the origin of this script, otherwise that of `url` if it is absolute. */
   readonly baseUrl?: string | undefined;
-  /** Whether `baseUrl` is a separate host for forms (`VAULT_FORMS_URL`), which gives them an origin of their own. */
+  /** True if `baseUrl` is a separate host for forms (`VAULT_FORMS_URL`), which gives them their own origin. */
   readonly formsHost?: boolean | undefined;
   /** The token to show; only for retrieval endpoints. */
   readonly token?: string | undefined;
@@ -18,7 +18,7 @@ export interface FormOptions {
   readonly reference?: string | undefined;
   /** The title of the form's page. */
   readonly title?: string | undefined;
-  /** Whether the form sends to the service's staging environment. */
+  /** True if the form sends to the service's staging environment. */
   readonly testing?: boolean | undefined;
   /** The form's language, such as `de` or `de-AT`. By default that of the form, otherwise of the browser. */
   readonly locale?: string | undefined;
@@ -35,7 +35,7 @@ export interface FormPlan {
   /** The origin that the form's messages have: `null` for a sandboxed one, as browsers write it. */
   readonly origin: string;
   readonly label: string;
-  /** Whether its window shows nothing else: what it loads instead is replaced. */
+  /** True if any other page that the window loads is replaced. */
   readonly isKept?: boolean;
 }
 

@@ -26,7 +26,7 @@ type Typed = Pick<FieldPlan, 'attributes' | 'list' | 'isBox'> & {
   readonly problem?: (value: string) => Problem | undefined;
 };
 
-/** What a field is by its type. */
+/** The part of a plan that depends on the type. */
 function typed({ type, options }: PageField, locale: string): Typed {
   switch (type) {
     case 'email':

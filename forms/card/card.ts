@@ -1,5 +1,3 @@
-/** The card form: number, name, date and verification code, according to the network, and the sample card above them. */
-
 import { h } from '../base/dom.ts';
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
 import { brandMark, codeMark } from '../fields/brand-mark.ts';
@@ -19,7 +17,7 @@ const AMEX = 'american-express';
 interface Adornments {
   /** The mark of the network. */
   readonly brand: Element;
-  /** Where the verification code is on the card. */
+  /** The mark of the place of the verification code. */
   readonly code: Element;
 }
 
@@ -85,10 +83,9 @@ export function createCard(context: FormPartContext): FormPart {
       shown = brand;
       brandBox.replaceChildren(brandMark(brand));
       codeBox.replaceChildren(codeMark(brand === AMEX));
-      const [input] = fields.find(({ plan }) => plan.name === 'cvv')?.inputs ?? [];
-      input?.setAttribute('placeholder', '1234'.slice(0, codeLengthsOf(brand)[0]));
-      // A verification code of four digits may be too long for another network.
       const code = fields.find(({ plan }) => plan.name === 'cvv');
+      code?.inputs[0]?.setAttribute('placeholder', '1234'.slice(0, codeLengthsOf(brand)[0]));
+      // A verification code of four digits may be too long for another network.
       if (code !== undefined && code.value() !== '') {
         code.put(code.value(), 'insertReplacementText');
       }

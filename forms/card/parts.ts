@@ -1,5 +1,3 @@
-/** The common parts of all types of forms: fields, and the object that they are posted as. */
-
 import type { PageConfig } from '../../server/form/schema.ts';
 import type { FieldPlan, FormField } from '../fields/field.ts';
 import { createField } from '../fields/make-field.ts';
@@ -8,7 +6,6 @@ import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
 import type { CardPart } from './faces.ts';
 
-/** What the parts of a form are created with. */
 export interface FormPartContext {
   readonly config: PageConfig;
   readonly texts: Texts;
@@ -23,7 +20,7 @@ export interface FormPart {
   posted(): Readonly<Record<string, string>>;
 }
 
-/** What a type of form defines for one of its fields; the rest follows from its name and the settings. */
+/** The definition of a field by its type of form; the rest follows from its name and the settings. */
 export interface FieldSketch extends Omit<FieldPlan, 'label' | 'required' | 'problem'> {
   /** Also the name of its label among the texts. */
   readonly name: FieldName;
@@ -43,12 +40,12 @@ export type FieldName =
   | 'account_type'
   | 'account_holder';
 
-/** Whether the settings show the field. */
+/** True if the settings show the field. */
 export function isVisible({ config }: FormPartContext, name: string): boolean {
   return config.settings.field_options[name]?.visible !== false;
 }
 
-/** Whether the settings require the field to be valid. */
+/** True if the settings require the field to be valid. */
 export function isChecked({ config }: FormPartContext, name: string): boolean {
   return !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
 }

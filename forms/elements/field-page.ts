@@ -1,4 +1,3 @@
-/** One field in a frame of its own. */
 import { h } from '../base/dom.ts';
 import { brandOf } from '../fields/brand.ts';
 import { digitsOf } from '../fields/digits.ts';
@@ -14,8 +13,7 @@ import { BROWSER, bodyOf } from '../page/submit.ts';
 import { wipeWhenLeft } from '../page/wipe.ts';
 import { codePlaceholder, type ElementKind, KINDS } from './fields.ts';
 import { type Around, attemptsOf, collect, type Member, membersBeside } from './group.ts';
-import type { ElementField } from './names.ts';
-import type { ElementVisit } from './visit.ts';
+import type { ElementField, ElementVisit } from './visit.ts';
 
 /** The page around, as far as a frame of another origin may see it. */
 function around(): Around {
@@ -28,7 +26,7 @@ interface FieldPage {
   readonly frame: Pick<Frame, 'send'>;
 }
 
-/** Empties the fields whose values were sent. One that was changed meanwhile keeps what was typed. */
+/** Clears the fields whose values were sent, except those that were changed meanwhile. */
 function empty(members: readonly Member[], sent: readonly string[]): void {
   members.forEach((member, at) => {
     try {
@@ -36,12 +34,12 @@ function empty(members: readonly Member[], sent: readonly string[]): void {
         member.clear();
       }
     } catch {
-      // Its frame has gone, and with it what was typed.
+      // The frame is gone with its value.
     }
   });
 }
 
-/** Sends what all fields of the group hold, if they are just the expected ones; says what became of it. */
+/** Sends the values of the group's fields, if these are exactly the expected ones; resolves with the outcome. */
 async function sendAll({ visit, own }: FieldPage, expected: readonly string[]): Promise<FormMessage> {
   const members = membersBeside(own, around());
   const collected = collect(members, expected);
@@ -67,7 +65,7 @@ async function sendAll({ visit, own }: FieldPage, expected: readonly string[]): 
   return successMessage(outcome.reply);
 }
 
-/** The number that was typed into the field for it beside this one; empty without one. */
+/** The card number of the group; empty without one. */
 function numberBeside(own: Member): string {
   return (
     membersBeside(own, around())
@@ -76,7 +74,7 @@ function numberBeside(own: Member): string {
   );
 }
 
-/** How far a value is: what is incomplete is not called invalid, nor is what somebody is still typing. */
+/** The state of a value. An incomplete value, or one that is still typed, is not invalid. */
 function stateOf(value: string, wrong: string, isTyping: boolean): string {
   if (value === '') {
     return 'empty';
@@ -87,7 +85,7 @@ function stateOf(value: string, wrong: string, isTyping: boolean): string {
   return wrong === 'number_short' || isTyping ? 'partial' : 'invalid';
 }
 
-/** Tells the page around when the focus comes and goes, and checks the field then; and of Enter, for which it sends. */
+/** Reports focus, blur and Enter to the page around, and checks the field on blur. */
 function listen(input: HTMLInputElement, { own, frame }: FieldPage): void {
   input.addEventListener('focus', () => {
     if (own.field === 'card-cvc') {
@@ -108,7 +106,6 @@ function listen(input: HTMLInputElement, { own, frame }: FieldPage): void {
   });
 }
 
-/** The plan of the input that a kind of field has. */
 function planOf(
   { name, attributes, hint, digits, edit, paste }: ElementKind,
   texts: Texts,
@@ -122,7 +119,7 @@ function planOf(
   };
 }
 
-/** Does what the page around asks. */
+/** Handles a message of the page around. */
 function answer(message: ParentMessage, page: FieldPage, focus: () => void): void {
   switch (message.type) {
     case 'vault.send':
@@ -141,7 +138,7 @@ function answer(message: ParentMessage, page: FieldPage, focus: () => void): voi
   }
 }
 
-/** Puts the field into the page; returns what the page around may ask of it. */
+/** Puts the field into the page; returns its handler of messages. */
 export function showField(
   visit: ElementVisit & { readonly field: ElementField },
   texts: Texts,
@@ -157,7 +154,7 @@ export function showField(
     const state = stateOf(part.value(), wrong, document.activeElement === input);
     const brand = visit.field === 'card-number' ? brandOf(digitsOf(part.value())) : '';
     const error = state === 'invalid' ? wrong : '';
-    // One for each key would tell how many characters were typed, and when.
+    // A report for each key would reveal the number of typed characters, and their times.
     const now = `${state} ${brand} ${error}`;
     if (isAsked || now !== reported) {
       reported = now;

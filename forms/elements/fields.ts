@@ -1,4 +1,3 @@
-/** The fields that stand alone in a frame: how each is typed, checked and posted. */
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
 import { CARD_ATTRIBUTES } from '../fields/card-attributes.ts';
 import { asciiDigits, digitsOf, type Edit, plainDigits } from '../fields/digits.ts';
@@ -6,14 +5,14 @@ import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
 import { editNumber, pickNumber } from '../fields/number-input.ts';
 import { checkCardNumber, checkCode, checkExpiry, checkName, type Problem } from '../fields/validate.ts';
 import type { Texts } from '../messages/en.ts';
-import type { ElementField } from './names.ts';
+import type { ElementField } from './visit.ts';
 
-/** One field. `number` is the card number of the field beside it, for the length of its verification code. */
+/** A field of a group. `number` is the card number of the group, for the length of the verification code. */
 export interface ElementKind {
-  /** The member that is posted; other members of a plan of a field are as those are. */
+  /** The posted member. */
   readonly name: string;
   readonly attributes: Readonly<Record<string, string | number>>;
-  /** What the field shows while it is empty, where that has words or depends on the card. */
+  /** Placeholder text that has words or depends on the card. */
   readonly hint?: (texts: Texts) => string;
   readonly digits?: boolean;
   readonly edit?: Edit;
@@ -33,7 +32,7 @@ export function plainIban(value: string): string {
   return asciiDigits(value).replace(/\s+/g, '').toUpperCase();
 }
 
-/** The check of ISO 13616: the country and its check digits behind the rest, as a number, leave 1 when divided by 97. */
+/** The check of ISO 13616: country and check digits, moved to the end and read as a number, leave 1 modulo 97. */
 export function checkIban(value: string): Problem | undefined {
   const iban = plainIban(value);
   const moved = iban.slice(4) + iban.slice(0, 4);
@@ -51,7 +50,6 @@ function groupIban(value: string): string {
 
 const CODE_DIGITS_MAX = 4;
 
-/** How each field is typed, checked and posted. */
 export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
   'card-number': {
     name: 'card_number',
@@ -96,7 +94,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
   iban: {
     name: 'account_number',
     label: 'iban',
-    // There is no word for it that `autocomplete` takes: programs that fill know it by its name.
+    // `autocomplete` has no word for it: programs that fill recognise it by its name.
     attributes: {
       ...{ id: 'vf-iban', name: 'iban', autocapitalize: 'characters' },
       ...{ maxlength: 42, placeholder: 'DE00 0000 0000 0000 0000 00' },
@@ -107,7 +105,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
   },
 };
 
-/** What a field shows while it is empty; of a verification code as many digits as the card has. */
+/** The placeholder of a verification code: as many digits as the card has. */
 export function codePlaceholder(number: string): string {
   return '1234'.slice(0, codeLengthsOf(brandOf(digitsOf(number)))[0] ?? 3);
 }

@@ -1,9 +1,9 @@
 /**
- * The fields of one group find each other inside the vault's own origin: a window can reach the windows beside it, and
- * look into those of its own origin alone. So what was typed goes from frame to frame and never through the page around.
+ * The fields of a group find each other in the vault's origin: a window can reach its sibling windows, but read only
+ * those of its origin. So values go from frame to frame, and never through the page around.
  */
 import { newKey } from '../fields/random.ts';
-import { type AttemptKeys, isSettled } from '../page/submit.ts';
+import { type Attempt, type AttemptKeys, createAttemptKeys } from '../page/submit.ts';
 
 /** A field, for the other frames of its group. */
 export interface Member {
@@ -11,24 +11,16 @@ export interface Member {
   readonly unique_id: string;
   readonly secret: string;
   readonly field: string;
-  /** The value as it was typed. */
+  /** The typed value. */
   readonly read: () => string;
   readonly posted: () => Readonly<Record<string, string>>;
-  /** Shows what is wrong; false if something is. */
+  /** Shows the error; false if there is one. */
   readonly check: () => boolean;
   readonly clear: () => void;
-  /** Whether this one sends for the group. It says so of itself alone: when its frame dies, nobody is sending any more. */
+  /** True while this field sends for the group. Stored in its frame alone, so that it ends with the frame. */
   isSending: boolean;
-  /** What was sent without a reply, and its idempotency key: all keep it, so that any of them can repeat it. */
+  /** The attempt without a reply. All fields keep it, so that any of them can repeat it. */
   attempt: Attempt | undefined;
-}
-
-/** A body, and the key that it was sent with. */
-export interface Attempt {
-  readonly body: string;
-  readonly key: string;
-  /** What was sent in place of the body, once it was sealed. */
-  readonly sealed?: string | undefined;
 }
 
 /** A window with a field, or any other. */
@@ -39,13 +31,13 @@ interface ElementWindow {
 /** More frames than a page has for a checkout. */
 const FRAMES_MAX = 64;
 
-/** What is used of the window around: its frames, by their place. */
+/** The frames of the page around, by their place. */
 export interface Around {
   readonly length: number;
   readonly [place: number]: ElementWindow;
 }
 
-/** The field in a window; undefined where it may not be looked into, since it has another origin. */
+/** The field in a window; undefined for a window of another origin, which cannot be read. */
 function memberIn(frame: ElementWindow | undefined): Member | undefined {
   try {
     return frame?.vaultElement;
@@ -71,8 +63,8 @@ function sorted(names: readonly string[]): string {
 }
 
 /**
- * What all of them post, or why they cannot: they are sending already, one is there twice, they are not exactly the fields
- * that the page has mounted, of which one may still be loading, or one is wrong.
+ * The members to post, or an error code: the group is already sending, has a field twice, has other fields than the page
+ * has mounted (one may still be loading), or an invalid one.
  */
 export function collect(
   members: readonly Member[],
@@ -88,7 +80,7 @@ export function collect(
   if (sorted(names) !== sorted(expected)) {
     return { code: 'elements_incomplete' };
   }
-  // Every field shows what is wrong with it, not the first alone.
+  // Every invalid field shows its error, not the first alone.
   const wrong = members.filter((member) => !member.check());
   return wrong.length > 0
     ? { code: 'form_invalid' }
@@ -96,35 +88,16 @@ export function collect(
 }
 
 /**
- * The keys of a group's attempts: that of an earlier attempt with the same body, whichever of them sent it. All keep it, so
- * that any of them can repeat the same bytes.
+ * The keys of a group's attempts: that of an earlier attempt with the same body, by any of its fields. All fields keep it,
+ * so that any of them can repeat the same bytes.
  */
 export function attemptsOf(members: readonly Member[]): AttemptKeys {
-  let open: Attempt | undefined;
-  const keep = (attempt: Attempt | undefined): void => {
-    open = attempt;
-    for (const member of members) {
-      member.attempt = attempt;
-    }
-  };
-  return {
-    keyFor: (body) => {
-      const kept = members.map(({ attempt }) => attempt).find((attempt) => attempt?.body === body);
-      const attempt = kept ?? { body, key: newKey() };
-      keep(attempt);
-      return attempt.key;
-    },
-    get sealed() {
-      return open?.sealed;
-    },
-    set sealed(sealed) {
-      keep(open && { ...open, sealed });
-    },
-    settle: (outcome) => {
-      if (isSettled(outcome)) {
-        keep(undefined);
+  return createAttemptKeys(newKey, {
+    find: (body) => members.map(({ attempt }) => attempt).find((attempt) => attempt?.body === body),
+    keep: (attempt) => {
+      for (const member of members) {
+        member.attempt = attempt;
       }
     },
-    forget: () => keep(undefined),
-  };
+  });
 }

@@ -1,15 +1,14 @@
-/** Elements in a shop's page: one frame for each field, and what they report together. */
 import { type FormPlan, planForm } from '../base/options.ts';
 import { newKey } from '../fields/random.ts';
 import { checkEvent, FIELD_EVENTS } from '../frame/events.ts';
 import { type FrameHandle, mountFrame } from '../frame/handle.ts';
-import { ELEMENT_FIELDS, type ElementField } from './names.ts';
 import { createSending, type ElementsFailure, type ElementsReply, type Sending } from './sending.ts';
 import { type ElementTheme, wrongIn } from './theme.ts';
+import { ELEMENT_FIELDS, type ElementField } from './visit.ts';
 
 export type { ElementsFailure, ElementsReply } from './sending.ts';
 
-/** What holds for all fields of a group. */
+/** Options of a group of fields. */
 export interface ElementsOptions {
   /** The endpoint, as its creation returned it: `/v1/capture/shop`, or the same as a whole URL. */
   readonly url: string;
@@ -17,7 +16,7 @@ export interface ElementsOptions {
   readonly secret: string;
   /** The reference to store under. */
   readonly reference?: string | undefined;
-  /** Texts that are kept beside the item, to find it by; no card numbers. */
+  /** Texts that are stored with the item, to find it by; no card numbers. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly locale?: string | undefined;
   /** The style of the fields; see the guide for what is allowed. */
@@ -33,13 +32,13 @@ export interface RevealOptions extends Omit<ElementsOptions, 'metadata'> {
   readonly field?: string | undefined;
 }
 
-/** What is reported of a field. */
+/** A change of a field. */
 export interface FieldChange {
   readonly field: ElementField;
   readonly state: 'empty' | 'partial' | 'complete' | 'invalid';
   /** The network of a card number, such as `visa`; empty when it is not known. */
   readonly brand: string;
-  /** Why it is invalid, such as `number_bad`; otherwise empty. */
+  /** The error of an invalid field, such as `number_bad`; otherwise empty. */
   readonly error: string;
 }
 
@@ -60,7 +59,7 @@ export interface ElementHandle {
   readonly iframe: HTMLIFrameElement;
   focus(): void;
   clear(): void;
-  /** Shows in the field what is wrong with it; a `change` tells the page. */
+  /** Shows the error of the field, which a `change` reports too. */
   validate(): void;
   destroy(): void;
 }
@@ -69,7 +68,7 @@ export interface ElementHandle {
 export interface Elements {
   /** Puts a field into an element, or into the first that a selector finds. */
   mount(element: Element | string, field: ElementField): ElementHandle;
-  /** Stores what all fields hold, as soon as all can be used. Rejects with `{ status, code }`. */
+  /** Stores the values of all fields, once all are ready. Rejects with `{ status, code }`. */
   submit(): Promise<ElementsReply>;
   /** Calls the listener at every such event, until the function that is returned is called. */
   on<Name extends keyof ElementsEvents>(
@@ -98,7 +97,7 @@ function planElement(
   const plan = planForm({ ...endpoint, formsHost: true, label: more['label'] }, base);
   const url = new URL(plan.src);
   url.pathname = url.pathname.replace(/\/v1\/[^/]+\/iframe\/[^/]+$/, '/forms/element');
-  // Its page removes it from its address, so that leading it there again is not a mere change of the fragment.
+  // The page removes the query from its address, so that loading the address again is not a mere change of the fragment.
   url.search = 'field';
   const fragment = new URLSearchParams(url.hash.slice(1));
   const entries = {
@@ -123,7 +122,7 @@ function watch(frame: FrameHandle, field: ElementField, sending: Sending, report
   frame.on('change', (change) => report('change', { field, ...change } as FieldChange));
   frame.on('focus', () => report('focus', { field }));
   frame.on('blur', () => report('blur', { field }));
-  // Whoever sends again at once, in a listener, finds the group not sending any more.
+  // Before the report, so that a listener can send again.
   frame.on('success', (reply) => {
     sending.hear(frame, reply);
     report('submit', reply);
@@ -133,11 +132,11 @@ function watch(frame: FrameHandle, field: ElementField, sending: Sending, report
     sending.hear(frame, { status, code });
     report('error', { field, status, code });
   });
-  // Its outcome is reported by an event; nobody waits for this promise.
+  // Events report the outcome.
   frame.on('enter', () => void sending.submit(frame).catch(() => undefined));
 }
 
-/** The frame of an element fills what it is put into. */
+/** Lets the frame of an element fill its container. */
 function fill({ iframe }: FrameHandle): void {
   Object.assign(iframe.style, { height: '100%', minHeight: '1.5em' });
 }
@@ -150,7 +149,7 @@ export function createElements(
   base: string | undefined,
   elementOf: ElementOf,
 ): Elements {
-  // A name that no page can guess and no other group has.
+  // An unguessable, unique name.
   const group = newKey();
   const frames = new Map<FrameHandle, ElementField>();
   const events = new EventTarget();

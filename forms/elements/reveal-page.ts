@@ -1,5 +1,3 @@
-/** One value of a stored item in a frame of its own: hidden until it is shown, and to copy. */
-
 import { members } from '../base/config.ts';
 import { h } from '../base/dom.ts';
 import { hiddenText, isMasked, shownText } from '../fields/mask.ts';
@@ -13,12 +11,12 @@ import type { ElementVisit } from './visit.ts';
 /** A revealed value is hidden again after this time. */
 const SHOWN_MS = 30_000;
 
-/** How long it must have been seen before its buttons work: a page cannot put it under a pointer that is about to press. */
+/** Time for which a value must be visible before its buttons work, so that a page cannot move it under a click. */
 const SEEN_MS = 500;
 
 /**
- * Calls `act` with whether the user sees all of an element: neither covered, nor transparent, nor scaled down by the page
- * around. Only Chromium can tell; in other browsers it is seen when it is in view.
+ * Calls `act` when an element becomes visible or hidden: covered, transparent, or scaled down by the page around. Only
+ * Chromium can tell; in other browsers an element in view counts as visible.
  */
 function watchSeen(element: Element, act: (isSeen: boolean) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -56,7 +54,7 @@ export async function showValue(
     frame.send({ type: 'vault.error', status: 0, code: 'value_missing' });
     return;
   }
-  // What the endpoint has masked cannot be shown, and nobody wants its stars.
+  // A value that the endpoint has masked cannot be shown, and its stars are useless.
   const place = h('div', { class: 'value' }, shown, ...(isMasked(text) ? [] : [toggle, copy]));
   let timer: ReturnType<typeof setTimeout> | undefined;
   const reveal = (now: boolean): void => {

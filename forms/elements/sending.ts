@@ -1,23 +1,23 @@
-/** How a group is sent: whole, once, or not at all, with an end in every case. */
+/** The sending of a group: whole, once or not at all, with an outcome in every case. */
 import { READY_MS } from '../frame/events.ts';
 import type { FrameHandle } from '../frame/handle.ts';
-import type { ElementField } from './names.ts';
+import type { ElementField } from './visit.ts';
 
-/** What a capture answers. */
+/** The reply to a capture. */
 export interface ElementsReply {
   readonly token: string;
   readonly reference: string;
   readonly user: string;
 }
 
-/** Why nothing was stored; status 0 when the service was not asked, or did not answer. */
+/** The error of a capture; status 0 if the service was not called, or did not reply. */
 export interface ElementsFailure {
   readonly status: number;
   readonly code: string;
 }
 
 const STEP_MS = 200;
-/** More than a frame needs for all its attempts: one that says nothing for so long has crashed. */
+/** More than a frame needs for all its attempts: a frame without a report by then has crashed. */
 const REPLY_MS = 180_000;
 
 /** A group that is being sent. */
@@ -37,13 +37,13 @@ interface Current {
 export interface Sending {
   /** Sends through this frame, or the first; rejects with an `ElementsFailure`. */
   submit(frame?: FrameHandle): Promise<ElementsReply>;
-  /** Takes what a frame says of its request. */
+  /** Receives the outcome of a frame's request. */
   hear(frame: FrameHandle, said: ElementsReply | ElementsFailure): void;
-  /** Takes that a frame is ready, so that whatever it was doing before has ended. */
+  /** Called when a frame is ready, so that its earlier request has ended. */
   restart(frame: FrameHandle): void;
-  /** Looks at once whether the frames are still there. */
+  /** Checks the frames now. */
   step(): void;
-  /** Gives up what is being sent. */
+  /** Aborts the sending. */
   stop(code: string): void;
 }
 
@@ -69,7 +69,7 @@ export function createSending(
       report(field, failure(code));
     }
   };
-  /** Sends once all are ready: the fields that were asked for, with those that have joined since, never fewer. */
+  /** Sends once all fields are ready: those at the time of the request and those added since, never fewer. */
   const start = (now: Current, isLate: boolean): void => {
     const all = [...fields];
     const missing = all.find(([frame]) => frame.state() === 'gone' || (isLate && frame.state() !== 'ready'));

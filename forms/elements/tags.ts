@@ -1,30 +1,29 @@
 /** Elements in markup: `<vault-card-number>` and its like, which are a group if they have the same `url`. */
 import type { FrameHandle } from '../frame/handle.ts';
 import type { ElementHandle, Elements, ElementsOptions, ElementsReply, RevealOptions } from './host.ts';
-import { ELEMENT_FIELDS, type ElementField } from './names.ts';
 import { type ElementTheme, themeIn } from './theme.ts';
+import { ELEMENT_FIELDS, type ElementField } from './visit.ts';
 
 /** A field in markup. Its events are `vault-ready`, `vault-change`, `vault-focus`, `vault-blur`, `vault-submit`, `vault-error`. */
 export interface VaultFieldElement extends HTMLElement {
   focus(): void;
   /** Empties the field. */
   clear(): void;
-  /** Shows in the field what is wrong with it. */
+  /** Shows the error of the field. */
   validate(): void;
-  /** Stores what all fields with the same `url` hold. */
+  /** Stores the values of all fields with the same `url`. */
   submit(): Promise<ElementsReply>;
 }
 
-/** What makes the frames. */
 interface Makers {
   readonly elements: (options: ElementsOptions) => Elements;
   readonly reveal: (options: RevealOptions, container: Element) => FrameHandle;
 }
 
-/** Where a page is made on a server there are no elements. */
+/** Servers that render pages have no elements. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
-/** The fields in the page with one URL, and the group that they are once one of them has brought the secret. */
+/** The fields of the page with one URL. They are a group once one of them has the secret. */
 interface Place {
   elements: Elements | undefined;
   /** The options of the group. */
@@ -32,7 +31,7 @@ interface Place {
   readonly joins: Set<(elements: Elements) => void>;
 }
 
-/** Each URL that the page has fields of. */
+/** By URL. */
 const places = new Map<string, Place>();
 
 function text(element: Element, name: string): string | undefined {
@@ -57,8 +56,8 @@ function optionsOf(element: Element): ElementsOptions | undefined {
 }
 
 /**
- * Puts a field into a place. If it brings a secret, it decides what the group is: other fields that are there already, or
- * were a part of another group with the same URL, join that one.
+ * Puts a field into a place. A field with a secret makes the group; fields that are already there, or belong to another
+ * group with the same URL, join it.
  */
 function enter(
   place: Place,
@@ -84,8 +83,8 @@ function enter(
 }
 
 /**
- * An element that a page may move. Whether it is in the page counts when the script that moved it has ended: frameworks
- * take elements out and put them in again. With `moveBefore` its frame lives on.
+ * An element that a page may move. Frameworks remove elements and insert them again, so it checks for its place after the
+ * script that moved it. With `moveBefore` its frame stays.
  */
 abstract class MovableElement extends Base {
   static observedAttributes = ['url', 'secret', 'token'];
@@ -108,21 +107,21 @@ abstract class MovableElement extends Base {
   }
 
   connectedMoveCallback(): void {
-    // With it, the browser does not call the other two.
+    // If it exists, the browser does not call the other two.
   }
 
   adoptedCallback(): void {
-    // Its frame listens in the window that it was made for.
+    // The frame listens in the window that it was made for.
     this.leave();
   }
 
   #settle(): void {
-    // Attributes that are set one after another are all there by then.
+    // After all attributes that a script sets.
     queueMicrotask(() => (this.isConnected ? this.enter() : this.leave()));
   }
 }
 
-/** Dispatches what is reported of a field, and that its group was stored, as events of its element. */
+/** Dispatches reports of a field and of its group as events of its element. */
 function relay(elements: Elements, field: ElementField, element: Element): (() => void)[] {
   const report = (name: string, detail: unknown): void => {
     element.dispatchEvent(new CustomEvent(`vault-${name}`, { detail }));
@@ -138,7 +137,7 @@ function relay(elements: Elements, field: ElementField, element: Element): (() =
 function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldElement {
   return class extends MovableElement implements VaultFieldElement {
     #handle: ElementHandle | undefined;
-    /** Kept outside the page too: the last field of a group that comes back still has its secret. */
+    /** Kept while the element is outside the page, so that the last field of a group still has the secret. */
     #place: Place | undefined;
     #url = '';
     #ends: (() => void)[] = [];
@@ -203,7 +202,7 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
 function revealClass({ reveal }: Makers): new () => HTMLElement {
   return class extends MovableElement {
     #frame: FrameHandle | undefined;
-    /** Kept outside the page too: the element may come back. */
+    /** Kept while the element is outside the page. */
     #options: ElementsOptions | undefined;
     #shown = '';
 

@@ -1,4 +1,4 @@
-/** How the page around may style a field: a few properties with harmless values. Nothing that could hide or cover it. */
+/** The style of a field from the page around: few properties with harmless values, none that could hide or cover it. */
 
 /** A colour without transparency: `#rgb`, `#rrggbb`, `rgb(1, 2, 3)` or a name. */
 const COLOUR =

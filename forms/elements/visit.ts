@@ -1,7 +1,10 @@
-/** What the page around has put into the address of an element's frame. */
 import { themeIn } from './theme.ts';
 
-/** An element: which field of which group, and the endpoint that it sends to or reads from. */
+/** Names of the fields, as a page gives them. */
+export const ELEMENT_FIELDS = ['card-number', 'card-expiry', 'card-cvc', 'card-holder', 'iban'] as const;
+export type ElementField = (typeof ELEMENT_FIELDS)[number];
+
+/** The address of an element's frame: the field, its group, and the endpoint to send to or read from. */
 export interface ElementVisit {
   readonly field: string;
   readonly group: string;
@@ -16,7 +19,7 @@ export interface ElementVisit {
   readonly theme: Readonly<Record<string, unknown>>;
 }
 
-/** Reads the fragment of an address. Whatever it says is checked where it is used. */
+/** Reads the fragment of an address. Values are checked where they are used. */
 export function readElementVisit(hash: string): ElementVisit {
   const given = new URLSearchParams(hash.replace(/^#/, ''));
   const text = (name: string): string | undefined => given.get(name) || undefined;

@@ -44,7 +44,6 @@ function slant(x: number, fill: string): SVGElement {
   return svg('path', { d: `M${x + 3} 5h9l-3.5 16h-9z`, fill });
 }
 
-/** How each mark is drawn. */
 const MARKS: Readonly<Record<string, () => Child[]>> = {
   visa: () => [
     plate('#fff'),
@@ -87,7 +86,7 @@ export function brandMark(brand: string): SVGSVGElement {
   return svg('svg', { class: 'vf-mark', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...label }, ...draw());
 }
 
-/** Where the verification code is: on the back of most cards, on the front of American Express. */
+/** The place of the verification code: the back of most cards, the front of American Express. */
 export function codeMark(front: boolean): SVGSVGElement {
   return svg(
     'svg',

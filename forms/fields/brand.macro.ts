@@ -6,7 +6,7 @@ import { BRAND_STRETCHES, cardBrand } from '../../server/domain/card/brand.ts';
 const SHORT_DIGITS_MAX = 4;
 const USUAL_GAPS = '4 8 12';
 
-/** How the numbers of a network differ from 16 digits in groups of four with a verification code of three. */
+/** Differences of a network from 16 digits in groups of four with a verification code of three. */
 export interface BrandShape {
   readonly lengths?: readonly number[];
   readonly gaps?: readonly number[];

@@ -1,6 +1,6 @@
 /**
- * What browsers and password managers know the fields of a card by. The code is a text with a name of its own, not a
- * password: they fill it with the card, and offer no sign-in for it.
+ * Attributes by which browsers and password managers recognise the fields of a card. The verification code is a text
+ * input with its own autocomplete name, not a password: it is filled with the card, and no sign-in is offered for it.
  */
 export const CARD_ATTRIBUTES = {
   card_number: { autocomplete: 'cc-number', inputmode: 'numeric', placeholder: '1234 1234 1234 1234' },

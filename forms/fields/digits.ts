@@ -38,7 +38,7 @@ function isInsert(kind: string): boolean {
   return !kind.startsWith('delete');
 }
 
-/** The position after a number of digits; after an insertion also behind the separator that follows. */
+/** The position after a number of digits; after an insertion also after the following separator. */
 function placeAfter(text: string, count: number, skipSeparator: boolean): number {
   let left = count;
   let at = 0;

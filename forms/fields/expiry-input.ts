@@ -53,7 +53,7 @@ export function expiryParts(text: string): Readonly<Record<string, string>> {
       };
 }
 
-/** Whether a card is valid in the month of `now`: cards are valid until the end of their month. */
+/** The validity of a card in the month of `now`: cards are valid until the end of their month. */
 export function expiryState({ month, year }: Expiry, now: Date): 'good' | 'past' | 'far' {
   const months = (year - now.getFullYear()) * 12 + month - (now.getMonth() + 1);
   if (months < 0) {

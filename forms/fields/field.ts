@@ -1,5 +1,3 @@
-/** The fields of a form: their plans, elements and operations. */
-
 import { type Attributes, h } from '../base/dom.ts';
 import type { Edit } from './digits.ts';
 
@@ -37,7 +35,7 @@ export interface Part {
   readonly children: readonly Element[];
   /** The inputs in order: one, or one for each choice. */
   readonly inputs: readonly HTMLInputElement[];
-  /** What has the focus instead of an input. */
+  /** The element that has the focus instead of an input. */
   readonly list?: HTMLElement;
   value(): string;
   /** Sets a text as if it was typed; `kind` is an `inputType`. */
@@ -52,11 +50,11 @@ export interface FormField extends Part {
   readonly element: HTMLElement;
   /** Checks the value, shows the error, and returns whether there is none. */
   check(): boolean;
-  /** Shows a message beside the field, or none. */
+  /** Shows a message at the field, or none. */
   showError(message: string | undefined): void;
 }
 
-/** Whether the field must not be empty. */
+/** True for a field that must not be empty. */
 export function isRequired({ optional, problem }: FieldPlan): boolean {
   return optional === undefined && problem !== undefined;
 }

@@ -69,7 +69,7 @@ export function createKeypad(fields: readonly FormField[], texts: Texts): Keypad
   return { close };
 }
 
-/** Whether an element belongs to a keypad, so that the focus has not left its field. */
+/** True for an element of a keypad: a focus in it has not left the field. */
 export function isInKeypad(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('.vf-keypad') !== null;
 }

@@ -1,9 +1,8 @@
 /** Creates fields: an input or choices, with the element that shows the error. */
 
 import { ALERT, h, icon } from '../base/dom.ts';
-import { createChoice } from './choice.ts';
 import { errorId, type FieldPlan, type FormField, isRequired, type Part } from './field.ts';
-import { createBox, createSelect } from './select.ts';
+import { createBox, createChoice, createSelect } from './select.ts';
 import { createText } from './text-input.ts';
 
 /** The outer element of a field. */

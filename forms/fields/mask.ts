@@ -9,7 +9,7 @@ import { groupNumber } from './number-input.ts';
 /** One value of a stored item. Only secret values can be hidden. */
 export interface StoredValue {
   readonly name: string;
-  /** The owner's label, or the name; undefined for a field that has a text of its own. */
+  /** The owner's label, or the name; undefined for a field with a translated label. */
   readonly label: string | undefined;
   readonly secret: boolean;
   readonly text: string;
@@ -64,12 +64,11 @@ export function storedValues(item: object, { form_type, settings }: PageConfig):
     ...own.map((name) => shownAs(name)),
     ...added.map(({ name, label }) => shownAs(name, label)),
   ].filter(({ text }) => text);
-  // Whether the item has values of this type of form.
-  const isMeant =
+  const hasValues =
     form_type === 'custom'
       ? added.length > 0
       : found.some(({ name }) => name === 'expiry' || texts.has(name)) || NUMBER.test(textOf('card_number'));
-  const all = isMeant ? found : [...texts.keys()].map((name) => shownAs(name));
+  const all = hasValues ? found : [...texts.keys()].map((name) => shownAs(name));
   return all.filter(({ name }) => settings.field_options[name]?.visible !== false);
 }
 
@@ -77,7 +76,7 @@ function isWholeNumber(text: string): boolean {
   return /^[\d\s-]+$/.test(text);
 }
 
-/** Whether the service has masked a value: nothing more of it can be shown, nor copied. */
+/** True for a value that the service has masked: it cannot be shown or copied. */
 export function isMasked(text: string): boolean {
   return text.includes('*');
 }

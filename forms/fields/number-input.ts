@@ -18,7 +18,7 @@ export function groupNumber(digits: string): string {
   return [...digits].map((digit, at) => (gaps.includes(at) ? ` ${digit}` : digit)).join('');
 }
 
-/** Whether the digits are a complete card number: a valid length of its network, and the check digit. */
+/** True for a complete card number: a valid length of its network, and a valid check digit. */
 export function isCardNumber(digits: string): boolean {
   const brand = brandOf(digits);
   return lengthsOf(brand).includes(digits.length) && (brand === UNCHECKED || passesLuhn(digits));

@@ -32,7 +32,7 @@ export function shuffle<Item>(items: readonly Item[], fill: FillRandom = fillFro
   return mixed;
 }
 
-/** 128 random bits in hex: a value for the header Idempotency-Key, or a name that nobody guesses. */
+/** 128 random bits in hex: an idempotency key, or an unguessable name. */
 export function newKey(fill: FillRandom = fillFromBrowser): string {
   return Array.from(fill(new Uint8Array(KEY_BYTES)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

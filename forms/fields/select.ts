@@ -1,4 +1,4 @@
-/** A list to choose from, and a box to tick. */
+/** Fields without typed text: a list, a box to tick, and choices side by side. */
 import { DOWN, h, icon } from '../base/dom.ts';
 import { errorId, type FieldPlan, isRequired, labelOf, type Part } from './field.ts';
 
@@ -57,5 +57,33 @@ export function createBox(plan: FieldPlan, changed: () => void): Part {
     put,
     clear: () => put(''),
     focus: () => box.focus(),
+  };
+}
+
+/** Creates the choices; none is selected at first. */
+export function createChoice(plan: FieldPlan, changed: () => void): Part {
+  const choices = plan.choices ?? [];
+  const inputs = choices.map(({ value }) =>
+    h('input', { type: 'radio', id: `vf-${plan.name}-${value}`, name: plan.name, value }),
+  );
+  const options = choices.map(({ label }, at) =>
+    h('label', { class: 'vf-choice' }, inputs[at], h('span', {}, label)),
+  );
+  const box = h('div', { class: 'vf-choices' }, ...options);
+  box.addEventListener('change', changed);
+  // An unknown value deselects all choices.
+  const choose = (value: string): void => {
+    for (const input of inputs) {
+      input.checked = input.value === value;
+    }
+    changed();
+  };
+  return {
+    children: [h('legend', { class: 'vf-label' }, ...labelOf(plan)), box],
+    inputs,
+    value: () => inputs.find(({ checked }) => checked)?.value ?? '',
+    put: choose,
+    clear: () => choose(''),
+    focus: () => (inputs.find(({ checked }) => checked) ?? inputs[0])?.focus(),
   };
 }

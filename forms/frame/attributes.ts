@@ -26,13 +26,13 @@ export const FORM_ATTRIBUTES: readonly string[] = [
 
 const OF_EVERY_ELEMENT = /^(?:id|class|style|slot|hidden|title|lang|dir|(?:data|aria)-.*)$/;
 
-/** What a developer should hear of an element with these attributes, of which nothing else would tell; or undefined. */
+/** A warning for developers about unknown and missing attributes, or undefined. */
 export function adviceFor(names: readonly string[], missing: readonly string[]): string | undefined {
-  const strange = names.filter(
+  const unknown = names.filter(
     (name) => name !== 'secret' && !FORM_ATTRIBUTES.includes(name) && !OF_EVERY_ELEMENT.test(name),
   );
   const parts = [
-    strange.length > 0 && `does not know: ${strange.join(', ')}`,
+    unknown.length > 0 && `does not know: ${unknown.join(', ')}`,
     missing.length > 0 && `shows nothing without: ${missing.join(', ')}`,
   ].filter((part) => part !== false);
   return parts.length > 0 ? `<vault-card-form> ${parts.join('; ')}.` : undefined;

@@ -13,10 +13,10 @@ export interface VaultCardFormElement extends HTMLElement {
   reset(): void;
 }
 
-/** Attributes may come one after another; those that have not come by then are missing. */
+/** Time to set attributes one after another; those without a value by then are missing. */
 const ADVICE_MS = 1000;
 
-/** Where a page is made on a server there are no elements: the script can be imported there, and does nothing. */
+/** Servers that render pages have no elements: there the script does nothing. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
 type MountForm = (container: Element, options: FormOptions) => FormHandle;

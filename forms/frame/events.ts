@@ -1,11 +1,9 @@
-/** What a form reports, by name, and how long the page around waits for the first of it. */
-
 /** The names of the events. */
 export const EVENTS = ['ready', 'height', 'success', 'error'] as const;
-/** Those of a single field, besides. */
+/** Additional events of a single field. */
 export const FIELD_EVENTS = ['change', 'focus', 'blur'] as const;
 
-/** A form that has not said that it is ready by then is not there. */
+/** Time after which a form that is not ready counts as missing. */
 export const READY_MS = 10_000;
 
 /** Throws a TypeError that says which events there are. */
@@ -15,13 +13,13 @@ export function checkEvent(name: string, events: readonly string[] = EVENTS): vo
   }
 }
 
-/** What is used of a window's timers. */
+/** The timers of a window. */
 interface Timers {
   setTimeout(act: () => void, milliseconds: number): number;
   clearTimeout(timer: number | undefined): void;
 }
 
-/** A wait for a form to be ready: it can start again, and `late` is called once unless it ends before. */
+/** A wait for a form to be ready, which can start again. Calls `late` unless it ends before. */
 export function createWait(timers: Timers, late: () => void) {
   let timer: number | undefined;
   const end = (): void => {

@@ -1,30 +1,30 @@
-/** The form page's side of the messages: it listens to the page around it alone, and tells it no field's value. */
+/** Messages in the form's page. It accepts messages of the page around alone, and sends no field's value. */
 import type { Heard } from './heard.ts';
 import { type FormMessage, isParentMessage, type ParentMessage } from './messages.ts';
 
 /** Success and failure wait this long for the page around to say who it is. */
 const HELLO_MS = 500;
 
-/** What is used of the window of the page around. */
+/** The used members of the window of the page around. */
 interface Peer {
   postMessage(message: FormMessage, targetOrigin: string): void;
 }
 
-/** What is used of the page's own window; its parent is itself when there is no page around. */
+/** The used members of the page's window; it is its parent if there is no page around. */
 export interface FrameWindow extends Peer {
   readonly parent: Peer;
   addEventListener(type: 'message', listener: (event: Heard) => void): void;
   setTimeout(act: () => void, milliseconds: number): unknown;
 }
 
-/** What the messages need; `ancestors` is `location.ancestorOrigins`, where there is one. */
+/** `ancestors` is `location.ancestorOrigins`, if the browser has it. */
 export interface FrameDeps {
   readonly own: FrameWindow;
   readonly ancestors: ArrayLike<string> | undefined;
   readonly allowed: readonly string[];
 }
 
-/** Sends to the page around, which is nothing when there is none. */
+/** Sends to the page around, if there is one. */
 export interface Frame {
   readonly framed: boolean;
   send(message: FormMessage): void;
@@ -35,7 +35,7 @@ function isOrigin(origin: string | undefined): origin is string {
   return origin !== undefined && /^https?:/.test(origin);
 }
 
-/** The message, if it may be acted on: from the parent window itself, from an allowed origin, and one that we know. */
+/** The message, if it is valid and comes from the parent window and an allowed origin. */
 export function hear(event: Heard, own: FrameWindow, allowed: readonly string[]): ParentMessage | undefined {
   return own.parent !== own &&
     event.source === own.parent &&
@@ -45,7 +45,7 @@ export function hear(event: Heard, own: FrameWindow, allowed: readonly string[])
     : undefined;
 }
 
-/** Starts to listen; `act` is called for what the page around asks. */
+/** Starts to listen; `act` is called for each message of the page around. */
 export function openFrame(
   { own, ancestors, allowed }: FrameDeps,
   act: (message: ParentMessage) => void,
@@ -55,7 +55,7 @@ export function openFrame(
   let target = isOrigin(ancestors?.[0]) ? ancestors[0] : undefined;
   let waiting: FormMessage[] = [];
   const post = (message: FormMessage): void => {
-    // As long as the origin is not known, only those that may be it can read the message.
+    // Until the origin is known, the message is addressed to each allowed origin.
     const origins = target === undefined ? (allowed.length === 0 ? ['*'] : allowed) : [target];
     for (const origin of origins) {
       parent.postMessage(message, origin);

@@ -1,5 +1,3 @@
-/** A form in a page: its frame, what it reports, and what it can be asked. */
-
 import type { FormPlan } from '../base/options.ts';
 import { checkEvent, createWait, EVENTS } from './events.ts';
 import { frameHeight, messageFrom } from './heard.ts';
@@ -7,7 +5,7 @@ import type { FormMessage, ParentMessage } from './messages.ts';
 
 type Reported<Type extends FormMessage['type']> = Omit<Extract<FormMessage, { type: Type }>, 'type'>;
 
-/** What a form reports. None of it ever holds what was typed or shown. */
+/** Reports of a form. None contains a typed or shown value. */
 export interface FormEvents {
   /** The form can be used. */
   readonly ready: Reported<'vault.ready'>;
@@ -15,7 +13,7 @@ export interface FormEvents {
   readonly height: Reported<'vault.height'>;
   /** Stored, under this token and reference. */
   readonly success: Reported<'vault.success'>;
-  /** Not stored or not shown, with the status and code of the service; status 0 when there was no answer from it. */
+  /** Not stored or not shown, with the status and code of the service; status 0 without a reply. */
   readonly error: Reported<'vault.error'>;
 }
 
@@ -36,7 +34,7 @@ export interface FormHandle {
   on<Name extends keyof FormEvents>(event: Name, listener: (detail: FormEvents[Name]) => void): () => void;
 }
 
-/** What a single field reports besides. */
+/** Reports of a single field. */
 export interface FieldEvents extends FormEvents {
   readonly change: Reported<'vault.change'>;
   readonly focus: Reported<'vault.focus'>;
@@ -47,25 +45,25 @@ export interface FieldEvents extends FormEvents {
 /** A mounted frame, as the parts of this script use it. */
 export interface FrameHandle extends Omit<FormHandle, 'on'> {
   ask(message: ParentMessage): void;
-  /** Whether its page can be asked, or is still to come; `gone` without a window, or when it has not come in time. */
+  /** The state of the frame's page; `gone` without a window, or if the page was not ready in time. */
   state(): 'ready' | 'waiting' | 'gone';
   on<Name extends keyof FieldEvents>(event: Name, listener: (detail: FieldEvents[Name]) => void): () => void;
 }
 
-/** A form in a page, and what it waits for. */
+/** The state of a frame. */
 interface Mounted {
   readonly iframe: HTMLIFrameElement;
   readonly plan: FormPlan;
   readonly events: EventTarget;
   readonly wait: ReturnType<typeof createWait>;
-  /** What was asked for before the form was ready. */
+  /** The last message before the form was ready. */
   pending: ParentMessage | undefined;
   isReady: boolean;
-  /** Whether it was not ready in time. */
+  /** True after the time in which it had to be ready. */
   isLate: boolean;
-  /** Whether the window has loaded what it was led to. */
+  /** True once the window has loaded the page. */
   isLoaded: boolean;
-  /** The window that was led to the form. */
+  /** The window that was navigated to the form. */
   shown: Window | null;
 }
 
@@ -75,7 +73,7 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
   return Object.freeze({ iframe, submit, reset, destroy, on });
 }
 
-/** Puts any page of the vault there that says what forms say, with these events. */
+/** Puts a page of the vault into the container, with these events. */
 export function mountFrame(container: Element, plan: FormPlan, names: readonly string[]): FrameHandle {
   const view = container.ownerDocument.defaultView ?? window;
   const iframe = frameOf(container.ownerDocument, plan);
@@ -89,7 +87,7 @@ export function mountFrame(container: Element, plan: FormPlan, names: readonly s
     ...{ isReady: false, isLate: false, isLoaded: false, shown: null },
   };
   const onMessage = (event: MessageEvent): void => hear(form, event);
-  const onLoad = (): void => lead(form);
+  const onLoad = (): void => navigate(form);
   view.addEventListener('message', onMessage);
   iframe.addEventListener('load', onLoad);
   container.append(iframe);
@@ -119,7 +117,7 @@ function report(events: EventTarget, { type, ...detail }: FormMessage): void {
 }
 
 function post({ iframe, plan }: Mounted, message: ParentMessage): void {
-  // An opaque origin cannot be named; the message says nothing but what to do.
+  // An opaque origin cannot be named; the message contains no data.
   iframe.contentWindow?.postMessage(message, plan.origin === 'null' ? '*' : plan.origin);
 }
 
@@ -165,11 +163,11 @@ function start(form: Mounted): void {
 }
 
 /**
- * Leads the frame to the form. A recording of the page would contain the attribute src, and so the secret: the window is led
- * there instead. A frame gets a new window whenever it is put into the page, and then loads an empty page first. A field is
- * led there again when its window has loaded another page, or itself without its address, by whatever hand.
+ * Navigates the frame to the form. A recording of the page would contain the attribute `src`, and so the secret, so the
+ * window is navigated instead. A frame gets a new window whenever it is inserted into the page, and then loads an empty
+ * page first. A field is navigated again after its window has loaded another page, or itself without its address.
  */
-function lead(form: Mounted): void {
+function navigate(form: Mounted): void {
   const { iframe, plan, wait } = form;
   if (iframe.contentWindow === form.shown && !(form.isLoaded && plan.isKept)) {
     form.isLoaded = true;
@@ -179,7 +177,7 @@ function lead(form: Mounted): void {
   form.isReady = false;
   form.isLate = false;
   form.isLoaded = false;
-  // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
+  // Only now: browsers warn of an empty page that shares the origin of this page.
   iframe.setAttribute('sandbox', plan.sandbox);
   form.shown?.location.replace(plan.src);
   wait.start();
@@ -188,9 +186,8 @@ function lead(form: Mounted): void {
 const STYLE = { display: 'block', width: '100%', border: '0' };
 
 /**
- * The frame's own colour scheme. Where it differs from the form's document, which has none, browsers put an opaque
- * background behind the form. `normal` lets the form ask for the user's preference, unless a page's `<meta>` changes what
- * `normal` is.
+ * The frame's colour scheme. If it differs from that of the form's document, which has none, browsers give the frame an
+ * opaque background. `normal` lets the form use the user's preference, unless a `<meta>` of the page changes `normal`.
  */
 function schemeIn(page: Document): string {
   return page.querySelector('meta[name="color-scheme" i]') === null ? 'normal' : 'light';

@@ -1,7 +1,6 @@
-/** Which messages a page accepts, and from whom. */
 import { type FormMessage, isFrameMessage } from './messages.ts';
 
-/** What is used of a message event. */
+/** The used members of a message event. */
 export interface Heard {
   readonly source: unknown;
   readonly origin: string;
@@ -9,8 +8,7 @@ export interface Heard {
 }
 
 /**
- * The message of a form, if it comes from the window of its frame and from the origin that it must have, and says
- * what forms say; undefined for anything else.
+ * The message of a form: valid, and from the window and origin of its frame; undefined for any other.
  */
 export function messageFrom(heard: Heard, frameWindow: unknown, origin: string): FormMessage | undefined {
   // A frame outside the page has no window: null, like the source of an event that no window sent.

@@ -1,10 +1,9 @@
 /**
- * What a form page and the page around it say to each other with `postMessage`: one description for both sides.
- * No message ever carries a field's value. The guards take a message only when it has exactly the members of its
- * type, as own and plain values, so that anything a stranger sends falls through.
+ * The messages between a form page and the page around it, for both sides. No message contains a field's value. The
+ * guards accept a message only with exactly the members of its type, as own and plain values.
  */
 
-/** What the form page tells the page around it. `height` is in CSS pixels; `status` is 0 when no reply came. */
+/** A message of the form page. `height` is in CSS pixels; `status` is 0 without a reply. */
 export type FormMessage =
   | { readonly type: 'vault.ready' }
   | { readonly type: 'vault.height'; readonly height: number }
@@ -16,7 +15,7 @@ export type FormMessage =
     }
   | { readonly type: 'vault.error'; readonly status: number; readonly code: string }
   | {
-      /** Of a single field: how far it is, and the network of a card number. Never how much was typed. */
+      /** Of a single field: its state, and the network of a card number; never the number of characters. */
       readonly type: 'vault.change';
       readonly state: string;
       readonly brand: string;
@@ -27,12 +26,12 @@ export type FormMessage =
   /** Only single fields: Enter was pressed. */
   | { readonly type: 'vault.enter' };
 
-/** What the page around may ask of the form page; the hello tells it the origin to answer to. */
+/** A message of the page around. `vault.hello` shows its origin. */
 export type ParentMessage =
   | { readonly type: 'vault.hello' }
   | { readonly type: 'vault.submit' }
   | { readonly type: 'vault.reset' }
-  /** Only single fields: take the focus, show what is wrong, and send the group if it has just these fields. */
+  /** Only single fields: take the focus, show the error, and send the group if it has exactly these fields. */
   | { readonly type: 'vault.focus' }
   | { readonly type: 'vault.validate' }
   | { readonly type: 'vault.send'; readonly fields: string };
@@ -86,12 +85,12 @@ function fits(value: unknown, shapes: Readonly<Record<string, Shape>>): boolean 
   );
 }
 
-/** Whether a message's data is one that form pages send. Who sent it is for the caller to check. */
+/** True for a valid message of a form page. The caller checks its sender. */
 export function isFrameMessage(data: unknown): data is FormMessage {
   return fits(data, FRAME_SHAPES);
 }
 
-/** Whether a message's data is one that form pages act on. Who sent it is for the caller to check. */
+/** True for a valid message to a form page. The caller checks its sender. */
 export function isParentMessage(data: unknown): data is ParentMessage {
   return fits(data, PARENT_SHAPES);
 }

@@ -28,7 +28,6 @@ export function pickLocale(wanted: readonly (string | null | undefined)[]): Loca
   return 'en';
 }
 
-/** Whether texts exist in a language. */
 function isLocale(language: string): language is Locale {
   return Object.hasOwn(PACKED.texts, language);
 }

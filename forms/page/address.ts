@@ -5,7 +5,7 @@ export function clearAddress(): void {
   try {
     history.replaceState(null, '', location.pathname);
   } catch {
-    // A page without an address of its own, such as about:srcdoc, has nothing to remove.
+    // A page without an address, such as about:srcdoc, has nothing to remove.
   }
   hideNavigation();
 }

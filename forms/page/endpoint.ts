@@ -1,4 +1,3 @@
-/** What a page does with its endpoint: store what was entered, or read an item. */
 import { UNCONNECTED } from './failure-text.ts';
 import { checkCapture, type EndpointAddress, postCapture } from './sealed.ts';
 import type { PageContext } from './shell.ts';
@@ -28,7 +27,7 @@ export async function storeBody(
   return outcome;
 }
 
-/** Asks whether the endpoint of the visit takes data: what is told before somebody types a card for nothing. */
+/** Checks that the endpoint of the visit accepts data. */
 export async function checkEndpoint(context: PageContext & CallDeps): Promise<Outcome> {
   const endpoint = addressOf(context);
   return endpoint === undefined ? { failure: UNCONNECTED } : checkCapture(endpoint, context);

@@ -47,7 +47,7 @@ export function failureText({ status, code }: CallFailure): keyof Texts {
   return (Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined) ?? BY_STATUS[status] ?? 'e_server';
 }
 
-/** Whether to offer a retry with the same values. */
+/** True if a retry with the same values is offered. */
 export function mayPass(failure: CallFailure): boolean {
   return PASSING.includes(failureText(failure));
 }

@@ -12,18 +12,39 @@ import { createKeypad, isInKeypad } from '../fields/keypad.ts';
 import type { FormMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
-import { callBack } from './callbacks.ts';
 import { addressOf, checkEndpoint, storeBody } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
 import type { PageContext } from './shell.ts';
 import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
 import { createFormView, type FormView } from './view.ts';
 
-/** What the form needs from the page. */
+declare global {
+  interface Window {
+    /** The owner's functions, which the service writes into the page. */
+    vaultCallbacks?: unknown;
+  }
+}
+
+/** Calls a function of the form's owner, if it exists. Its errors are reported to the console and have no other effect. */
+export function callBack(name: 'success' | 'error', value: unknown): void {
+  const callbacks = window.vaultCallbacks;
+  const callback: unknown =
+    typeof callbacks === 'object' && callbacks !== null && name in callbacks
+      ? (callbacks as Readonly<Record<string, unknown>>)[name]
+      : undefined;
+  try {
+    if (typeof callback === 'function') {
+      callback(value);
+    }
+  } catch (error) {
+    reportError(error);
+  }
+}
+
 export interface FormContext extends PageContext, CallDeps {
   readonly now: () => Date;
   readonly send: (message: FormMessage) => void;
-  /** Whether there is a page around. */
+  /** True if there is a page around. */
   readonly isFramed: boolean;
 }
 
@@ -91,7 +112,6 @@ function watchField(field: FormField, { art }: FormPart): void {
   });
 }
 
-/** What is reported of a stored item. */
 type Stored = Extract<FormMessage, { type: 'vault.success' }>;
 
 /** The members of the reply that the parent page may receive. */
@@ -104,7 +124,7 @@ export function successMessage(reply: unknown): Stored {
 /** The gallery's pages, which show forms without an endpoint. */
 const PREVIEW = /\/forms\/preview(?:\/|$)/;
 
-/** Whether somebody should be told that it has none: previews are only shown, and the page around an embedded form may know. */
+/** True for a form that shows an error because it has no endpoint: neither a preview nor embedded. */
 function isStray(context: FormContext): boolean {
   const { display_mode } = context.config.settings;
   return (
@@ -121,18 +141,18 @@ function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   return wrong.length === 0;
 }
 
-/** Says why nothing is stored or shown to the owner's function and to the page around. */
+/** Reports an error to the owner's function and to the page around. */
 export function report({ status, code, error }: CallFailure, { send }: FormContext): void {
   callBack('error', { status, code, error });
   send({ type: 'vault.error', status, code });
 }
 
-/** What no later attempt can change. */
+/** Errors that no later attempt can change. */
 const ENDED = ['endpoint_gone', 'endpoint_refused'];
 
 /**
- * Asks whether the form can store anything: nobody should type a card into a dead form. If it cannot, says so in place of
- * the form, unless it is being sent and will learn it so. Returns what gives that failure, once there is one.
+ * Checks the endpoint, so that no card is typed into a form that cannot store it. An error is shown in place of the form,
+ * unless the form is being sent. The returned function gives that error.
  */
 function watchEnd(
   context: FormContext,
@@ -153,7 +173,7 @@ function watchEnd(
   return () => ended;
 }
 
-/** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
+/** Shows an error in the page, and reports it to the owner's function and the page around. */
 function showFailure(failure: CallFailure, context: FormContext, fields: Fields, view: FormView): void {
   const { field } = failure;
   const { texts } = context;
@@ -164,7 +184,7 @@ function showFailure(failure: CallFailure, context: FormContext, fields: Fields,
   report(failure, context);
 }
 
-/** Leads a form that was opened by itself to where its owner wants, with token and reference. */
+/** Navigates a form without a page around to its owner's page, with token and reference. */
 function goOn({ config, isFramed }: FormContext, { token, reference }: Stored): void {
   const { success_url: next } = config.settings;
   if (next !== '' && !isFramed) {
@@ -175,7 +195,7 @@ function goOn({ config, isFramed }: FormContext, { token, reference }: Stored): 
   }
 }
 
-/** Says that the item is stored, as `showFailure` says why it is not. */
+/** Shows and reports that the item is stored. */
 function showStored(reply: unknown, context: FormContext, view: FormView): void {
   view.showDone();
   callBack('success', reply);

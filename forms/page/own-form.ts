@@ -1,9 +1,8 @@
 /** A custom form that the owner's own script draws, as `window.custom_form(element, options)`. */
 import { h } from '../base/dom.ts';
 import type { ParentMessage } from '../frame/messages.ts';
-import { callBack } from './callbacks.ts';
 import { readItem, storeBody } from './endpoint.ts';
-import { type FormContext, report, successMessage } from './form.ts';
+import { callBack, type FormContext, report, successMessage } from './form.ts';
 import { createHead } from './shell.ts';
 import { type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
 import type { Visit } from './visit.ts';
@@ -14,12 +13,12 @@ declare global {
   }
 }
 
-/** What the owner's function gets: who visits, and the two ways to the endpoint. */
+/** Options of the owner's function: the visit, and the two calls of the endpoint. */
 interface OwnFormOptions extends Omit<Visit, 'extra'> {
   readonly extra_data: Visit['extra'];
   /**
-   * Stores an object, with `extra_data` beside its members. The callbacks and the page around get the outcome, as of the built-in
-   * forms. Rejects with `{ status, code, error }`.
+   * Stores an object together with `extra_data`. The callbacks and the page around get the outcome, as with built-in forms.
+   * Rejects with `{ status, code, error }`.
    */
   readonly submit: (data: object) => Promise<unknown>;
   /** Reads the item, all numbers as texts. Rejects as `submit`. */
@@ -29,12 +28,12 @@ interface OwnFormOptions extends Omit<Visit, 'extra'> {
 /** The owner's form as the page uses it. */
 export interface OwnForm {
   readonly element: HTMLElement;
-  /** Tells the owner's script that the page around wants the form sent or cleared. */
+  /** Notifies the owner's script that the form is to be sent or cleared. */
   act(type: ParentMessage['type']): void;
   wipe(): void;
 }
 
-/** Whether the owner's scripts draw the form. */
+/** True if the owner's scripts draw the form. */
 export function hasOwnForm({ config }: FormContext): boolean {
   return config.form_type === 'custom' && typeof window.custom_form === 'function';
 }
@@ -66,14 +65,14 @@ function optionsOf(context: FormContext): OwnFormOptions {
   };
 }
 
-/** Empties what was typed, also where the owner's script does not. */
+/** Clears all inputs, even if the owner's script does not. */
 function clear(element: HTMLElement): void {
   for (const input of element.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input, textarea')) {
     input.value = '';
   }
 }
 
-/** Has the owner's function draw the form. What it throws is reported, and the page around is told. */
+/** Draws the form with the owner's function. An error of it is reported, also to the page around. */
 export function createOwnForm(context: FormContext): OwnForm {
   const body = h('div', { class: 'vf-body' });
   const act: OwnForm['act'] = (type) => {

@@ -1,5 +1,6 @@
 /** A stored item, read once and shown masked. Its values are kept in a closure; the page contains only what is visible. */
 
+import { members } from '../base/config.ts';
 import { COPY, EYE, h, icon, TICK } from '../base/dom.ts';
 import { createCardArt } from '../card/art.ts';
 import { brandOf } from '../fields/brand.ts';
@@ -10,12 +11,10 @@ import { readItem } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
 import { type FormContext, report } from './form.ts';
 import { createHead } from './shell.ts';
-import type { CallFailure } from './submit.ts';
 import { alertParts } from './view.ts';
 
 /** Revealed values are hidden again after this time. */
 const SHOWN_MS = 30_000;
-/** How long a copy is confirmed. */
 const COPIED_MS = 2_000;
 
 /** The view as the page uses it. */
@@ -49,25 +48,17 @@ export function createItemView(context: FormContext): ItemView {
     });
     body.replaceChildren(form);
   };
-  const fail = (failure: CallFailure): void => {
-    say(texts[failureText(failure)], mayPass(failure));
-    report(failure, context);
-  };
-  const show = (values: readonly StoredValue[]): void => {
-    conceal = fillBody(body, values, context);
-  };
   const load = (): void => {
     body.replaceChildren(
       h('div', { class: 'vf-loading', role: 'status' }, h('span', { class: 'vf-hidden' }, texts.loading)),
     );
     void readItem(context).then((outcome) => {
       if ('failure' in outcome) {
-        fail(outcome.failure);
+        say(texts[failureText(outcome.failure)], mayPass(outcome.failure));
+        report(outcome.failure, context);
         return;
       }
-      const { reply } = outcome;
-      const item = typeof reply === 'object' && reply !== null ? { ...reply } : {};
-      show(storedValues(item, config));
+      conceal = fillBody(body, storedValues(members(outcome.reply), config), context);
     });
   };
   document.addEventListener('visibilitychange', () => conceal());
@@ -131,7 +122,7 @@ function fillBody(body: HTMLElement, values: readonly StoredValue[], context: Fo
 
 /** The elements of one value, with a button that copies it. */
 function createRow(value: StoredValue, { texts }: FormContext): Row {
-  // Values without a label are fields with a text of their own.
+  // Values without a label are fields with a translated label.
   const label = value.label ?? texts[value.name as keyof typeof texts];
   const shown = h('dd', { class: 'vf-value', dir: 'auto' });
   const word = h('span', {}, texts.copy);

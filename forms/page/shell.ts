@@ -1,10 +1,8 @@
-/** The parts around every form: logo, heading, the badge of test mode, and the line about encryption. */
 import type { PageConfig } from '../../server/form/schema.ts';
 import { h, icon, LOCK } from '../base/dom.ts';
 import type { Texts } from '../messages/en.ts';
 import type { Visit } from './visit.ts';
 
-/** What the parts of the page are created with. */
 export interface PageContext {
   readonly config: PageConfig;
   readonly visit: Visit;

@@ -13,7 +13,7 @@ export interface CallFailure {
 /** The result of a request: the parsed reply, or the failure. */
 export type Outcome = { readonly reply: unknown } | { readonly failure: CallFailure };
 
-/** What a request needs from its environment. */
+/** The environment of a request. */
 export interface CallDeps {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly wait: (seconds: number) => Promise<void>;
@@ -109,8 +109,8 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
   }
 }
 
-/** Whether the service has accepted or rejected what was sent: sending it again is a new attempt. */
-export function isSettled(outcome: Outcome): boolean {
+/** True if the service has accepted or rejected the request: sending it again is a new attempt. */
+function isSettled(outcome: Outcome): boolean {
   return 'reply' in outcome || FINAL.includes(outcome.failure.status);
 }
 
@@ -128,7 +128,7 @@ function failureOf(status: number, body: unknown): CallFailure {
 /** The keys of a form's attempts. */
 export interface AttemptKeys {
   keyFor(body: string): string;
-  /** What the open attempt sends in place of its body: once it has been sent, repeats are the same bytes. */
+  /** The sealed body of the open attempt, which its repeats send unchanged. */
   sealed: string | undefined;
   /** Receives the outcome of each attempt. */
   settle(outcome: Outcome): void;
@@ -136,29 +136,45 @@ export interface AttemptKeys {
   forget(): void;
 }
 
+/** A body and its idempotency key. */
+export interface Attempt {
+  readonly body: string;
+  readonly key: string;
+  /** The sealed body, which was sent in its place. */
+  readonly sealed?: string | undefined;
+}
+
+/** Attempts that several frames share. */
+interface Shared {
+  readonly find: (body: string) => Attempt | undefined;
+  readonly keep: (attempt: Attempt | undefined) => void;
+}
+
 /** Assigns idempotency keys: the same one for the same body, until the service has accepted or rejected it. */
-export function createAttemptKeys(makeKey: () => string = newKey): AttemptKeys {
-  let open: { readonly body: string; readonly key: string; sealed?: string | undefined } | undefined;
+export function createAttemptKeys(makeKey: () => string = newKey, shared?: Shared): AttemptKeys {
+  let open: Attempt | undefined;
+  const keep = (attempt: Attempt | undefined): void => {
+    open = attempt;
+    shared?.keep(attempt);
+  };
   return {
-    keyFor: (body: string): string => {
-      open = open?.body === body ? open : { body, key: makeKey() };
-      return open.key;
+    keyFor: (body) => {
+      const found = shared?.find(body) ?? (open?.body === body ? open : undefined);
+      const attempt = found ?? { body, key: makeKey() };
+      keep(attempt);
+      return attempt.key;
     },
     get sealed() {
       return open?.sealed;
     },
     set sealed(sealed) {
-      if (open !== undefined) {
-        open.sealed = sealed;
-      }
+      keep(open && { ...open, sealed });
     },
-    settle: (outcome: Outcome): void => {
+    settle: (outcome) => {
       if (isSettled(outcome)) {
-        open = undefined;
+        keep(undefined);
       }
     },
-    forget: (): void => {
-      open = undefined;
-    },
+    forget: () => keep(undefined),
   };
 }

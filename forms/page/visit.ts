@@ -41,7 +41,7 @@ export function readVisit(search: string, hash: string, config: PageConfig): Vis
   return { ...Object.fromEntries(own), extra: Object.fromEntries(given) };
 }
 
-/** Whether the page shows a stored item instead of a form. */
+/** True if the page shows a stored item instead of a form. */
 export function isRetrieval({ secret }: Visit): boolean {
   return RETRIEVE_SECRET.test(secret ?? '');
 }

@@ -1,7 +1,5 @@
-/** The account itself: who it is, what it uses and pays. */
-
 import type { CallOptions } from '../transport/call.ts';
-import { readJson, readOne } from '../transport/pages.ts';
+import { get, readOne, remove, sendJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   AccountPassword,
@@ -30,8 +28,8 @@ export interface AdminCalls {
    */
   readonly whoami: (options?: CallOptions) => Promise<WhoAmI>;
   /**
-   * What the account has used since the month began (UTC), and what it costs. Amounts are decimal texts and exact:
-   * do not make numbers of them.
+   * Usage and cost of the account since the month began (UTC). Amounts are exact decimal texts: do not convert them to
+   * numbers.
    * @see /guide/billing-and-preferences
    * @example
    * const { amount, currency } = await client.admin.billing();
@@ -106,33 +104,17 @@ const preferences = ['preferences'] as const;
 /** The calls of the account itself. */
 export function createAdminCalls(transport: Transport): AdminCalls {
   return {
-    whoami: (options) => readJson(transport, { method: 'GET', path: ['whoami'], repeat: 'always', options }),
-    billing: (options) =>
-      readJson(transport, { method: 'GET', path: ['billing'], repeat: 'always', options }),
-    usage: (query = {}, options) =>
-      readJson(transport, { method: 'GET', path: ['usage'], repeat: 'always', query, options }),
+    whoami: (options) => get(transport, ['whoami'], {}, options),
+    billing: (options) => get(transport, ['billing'], {}, options),
+    usage: (query = {}, options) => get(transport, ['usage'], query, options),
     certificate: (options) =>
       transport.bytes({ method: 'GET', path: ['certificate'], repeat: 'always', options }),
     changePassword: (change = {}, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: ['change-password'],
-        repeat: 'when_rejected',
-        body: JSON.stringify(change),
-        options,
-      }),
+      sendJson(transport, 'POST', ['change-password'], 'when_rejected', change, options),
     setPreference: ({ key, value }, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: preferences,
-        repeat: 'always',
-        body: JSON.stringify({ key, value }),
-        options,
-      }),
+      sendJson(transport, 'POST', preferences, 'always', { key, value }, options),
     getPreference: ({ key }, options) => readOne(transport, preferences, { key }, options),
-    listPreferences: (options) =>
-      readJson(transport, { method: 'GET', path: preferences, repeat: 'always', options }),
-    deletePreference: (query, options) =>
-      readJson(transport, { method: 'DELETE', path: preferences, repeat: 'always', query, options }),
+    listPreferences: (options) => get(transport, preferences, {}, options),
+    deletePreference: (query, options) => remove(transport, preferences, query, options),
   };
 }

@@ -1,7 +1,7 @@
 /** The security log of the account. */
 
 import type { CallOptions } from '../transport/call.ts';
-import { fetchPage, type Page, type Pages, walk } from '../transport/pages.ts';
+import { fetchPage, type Page, type Pages, pagesOf } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { AuditEntry, ReadAudit } from '../transport/types.ts';
 
@@ -20,12 +20,12 @@ export interface AuditCalls {
    */
   readonly list: (query?: ReadAudit, options?: CallOptions) => Promise<Page<AuditEntry[]>>;
   /**
-   * The whole log, page by page, from `next_token` where one is given. New entries change nothing of the pages.
+   * The whole log, page by page, from `next_token` if given. New entries do not change the pages.
    * @see /guide/audit
    * @throws `cursor_invalid`
    * @example
    * for await (const { data } of client.audit.pages()) {
-   *   const refused = data.filter(({ outcome }) => outcome !== 'success');
+   *   const failed = data.filter(({ outcome }) => outcome !== 'success');
    * }
    */
   readonly pages: (query?: ReadAudit, options?: CallOptions) => Pages<AuditEntry[]>;
@@ -38,7 +38,6 @@ export function createAuditCalls(transport: Transport): AuditCalls {
 
   return {
     list,
-    pages: ({ next_token, ...query } = {}, options) =>
-      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+    pages: pagesOf(list),
   };
 }

@@ -7,19 +7,19 @@ import type { Captured, CaptureItem, CaptureState } from '../transport/types.ts'
 import { checkOf, type SealingKey, sealingKeyOf, submitTo } from './capture.ts';
 import { type EndpointLink, type EndpointOptions, linkTo } from './endpoint.ts';
 
-/** Where a capture endpoint is, what opens it, and whether what is sent to it is sealed. */
+/** Options of a client of one capture endpoint. */
 export interface CaptureOptions extends EndpointOptions {
   /**
-   * Seals what is sent, so that nothing between here and the vault can read it: `require`, or `prefer`, which sends it as
-   * it is where there is no WebCrypto or the vault is older, unless the endpoint takes sealed bodies alone. The default is
-   * `never`: a body is sealed differently each time, so a program that has been started anew cannot repeat a request
-   * under the same idempotency key.
+   * Seals bodies, so that nothing between here and the vault can read them: `require`, or `prefer`, which sends them as
+   * they are without WebCrypto or with an older vault, unless the endpoint accepts sealed bodies alone. The default is
+   * `never`: a body is sealed differently each time, so a restarted program cannot repeat a request under the same
+   * idempotency key.
    */
   readonly seal?: Sealing | undefined;
 }
 
 /**
- * What can be done with a capture endpoint and its secret alone.
+ * Calls that need a capture endpoint and its secret alone.
  * @see /guide/capture
  */
 export interface CaptureClient {
@@ -37,7 +37,7 @@ export interface CaptureClient {
    */
   readonly submit: (item: CaptureItem, options?: KeyedCallOptions) => Promise<Captured>;
   /**
-   * Asks whether the endpoint takes data, and until when; nothing is stored.
+   * Checks that the endpoint accepts data, and until when; nothing is stored.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped)
    * @example
@@ -73,25 +73,25 @@ export function captureClient({ seal, ...options }: CaptureOptions): CaptureClie
   };
 }
 
-/** Whether bodies are sealed: where the runtime and the vault can, always, or never. */
+/** Sealing of bodies: if the runtime and the vault support it, always, or never. */
 export type Sealing = 'prefer' | 'require' | 'never';
 
 const MODES: readonly unknown[] = ['prefer', 'require', 'never'] satisfies Sealing[];
-/** How long a key is used before it is fetched again. */
+/** Time after which a sealing key is fetched again. */
 const KEY_MS = 3_600_000;
 
-/** What is kept of an endpoint between its calls. */
+/** State of an endpoint between its calls. */
 interface SealedState extends EndpointLink {
   readonly mode: Exclude<Sealing, 'never'>;
   key?: { readonly value: SealingKey; readonly untilMs: number } | undefined;
-  /** The last request whose outcome is unknown: its repeat has to be the same bytes. */
+  /** The last request whose outcome is unknown; its repeat must have the same bytes. */
   open?: { readonly names: string; readonly text: string; readonly body: string } | undefined;
 }
 
 /** Sends an item to the endpoint, sealed as the mode says. */
 type Submit = (item: CaptureItem, options: KeyedCallOptions | undefined) => Promise<Captured>;
 
-/** Makes what sends items to an endpoint. Throws a VaultError for an unknown mode. */
+/** Creates the function that sends items. Throws a VaultError for an unknown mode. */
 function createSubmit(link: EndpointLink, mode: Sealing = 'never'): Submit {
   if (!MODES.includes(mode)) {
     throw new VaultError('seal must be prefer, require or never.');
@@ -158,7 +158,7 @@ async function sealedBody(
   return body;
 }
 
-/** The key to seal to; undefined where there is none, and neither the caller nor the endpoint insists on one. */
+/** The key to seal to; undefined if there is none, and neither the caller nor the endpoint requires one. */
 async function keyOf(state: SealedState, options: KeyedCallOptions): Promise<SealingKey | undefined> {
   const { transport, access, mode } = state;
   const { idempotencyKey: _, ...call } = options;
@@ -180,7 +180,7 @@ async function keyOf(state: SealedState, options: KeyedCallOptions): Promise<Sea
   return undefined;
 }
 
-/** Undefined from a vault that has no such keys. */
+/** The sealing key; undefined from a vault without such keys. */
 async function fetchedKey(
   { transport, access }: SealedState,
   options: KeyedCallOptions,

@@ -1,9 +1,7 @@
-/** Capture endpoints: a client with the secret of one can store data under its key, and nothing else. */
-
 import { SEALED_TYPE } from '../seal/seal.ts';
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { checkNames, neededPassphrase, textOfData } from '../transport/needed.ts';
-import { readJson } from '../transport/pages.ts';
+import { get, readJson, remove } from '../transport/pages.ts';
 import type { Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
@@ -61,7 +59,7 @@ export interface CaptureCalls {
    */
   readonly submit: (item: CaptureItem & EndpointAccess, options?: KeyedCallOptions) => Promise<Captured>;
   /**
-   * Asks whether an endpoint takes data, and until when; nothing is stored.
+   * Checks that an endpoint accepts data, and until when; nothing is stored.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
    * @example
@@ -80,7 +78,7 @@ export interface CaptureCalls {
   readonly delete: (endpoint: DeleteEndpoint, options?: CallOptions) => Promise<Message>;
 }
 
-/** What a body can be sealed to, so that only the vault reads it. */
+/** A public key of the vault. Only the vault can open a body that is sealed to it. */
 export interface SealingKey extends Schema<'SealingKey'> {}
 
 const path = ['capture'] as const;
@@ -98,16 +96,14 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
         passphrase: neededPassphrase(own, passphrase),
         options,
       }),
-    list: (query, options) =>
-      readJson(transport, { method: 'GET', path, repeat: 'always', query: { ...query }, options }),
+    list: (query, options) => get(transport, path, { ...query }, options),
     submit: async (item, options) => submitTo(transport, item, item, options),
     check: async (endpoint, options) => checkOf(transport, endpoint, options),
-    delete: ({ unique_id }, options) =>
-      readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
+    delete: ({ unique_id }, options) => remove(transport, [...path, unique_id], {}, options),
   };
 }
 
-/** Asks an endpoint whether it takes data. */
+/** Checks that an endpoint accepts data. */
 export function checkOf(
   transport: Transport,
   access: EndpointAccess,
@@ -116,7 +112,7 @@ export function checkOf(
   return readJson(transport, { ...callTo('capture', access), method: 'GET', repeat: 'always', options });
 }
 
-/** The key to seal captures to. Nobody needs a secret for it. */
+/** The key to seal captures to, which needs no secret. */
 export function sealingKeyOf(
   transport: Transport,
   access: EndpointAccess,
@@ -124,7 +120,7 @@ export function sealingKeyOf(
 ): Promise<SealingKey> {
   const { path: endpoint } = callTo('capture', access);
   const to = [...endpoint, 'sealing-key'];
-  return readJson(transport, { method: 'GET', path: to, repeat: 'always', options });
+  return get(transport, to, {}, options);
 }
 
 /** The members of an item, and those that creating its endpoint returned with the secret. */
@@ -134,8 +130,8 @@ const ITEM = [
 ];
 
 /**
- * Stores an item through an endpoint. An endpoint ignores what it does not know, so that is refused here. `sealed` stands
- * for the item's data.
+ * Stores an item through an endpoint. Rejects unknown members, which the endpoint would ignore. `sealed` replaces the
+ * item's data.
  */
 export function submitTo(
   transport: Transport,

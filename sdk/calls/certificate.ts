@@ -1,7 +1,7 @@
 /** Client certificates, with which the vault authenticates to third parties. */
 
 import type { CallOptions } from '../transport/call.ts';
-import { readJson, readOne } from '../transport/pages.ts';
+import { get, readJson, readOne, remove, sendJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   Certificate,
@@ -94,18 +94,10 @@ const CERT = ['proxy', 'cert'] as const;
 /** The calls of client certificates. */
 export function createCertificateCalls(transport: Transport): CertificateCalls {
   return {
-    createCsr: (subject, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: CSR,
-        repeat: 'when_rejected',
-        body: JSON.stringify(subject),
-        options,
-      }),
+    createCsr: (subject, options) => sendJson(transport, 'POST', CSR, 'when_rejected', subject, options),
     getCsr: ({ id }, options) => readOne(transport, CSR, { id }, options),
-    listCsrs: (options) => readJson(transport, { method: 'GET', path: CSR, repeat: 'always', options }),
-    deleteCsr: (query, options) =>
-      readJson(transport, { method: 'DELETE', path: CSR, repeat: 'always', query, options }),
+    listCsrs: (options) => get(transport, CSR, {}, options),
+    deleteCsr: (query, options) => remove(transport, CSR, query, options),
     create: ({ pem, ...query }, options) =>
       readJson(transport, {
         method: 'POST',
@@ -117,9 +109,7 @@ export function createCertificateCalls(transport: Transport): CertificateCalls {
         options,
       }),
     get: ({ id }, options) => readOne(transport, CERT, { id }, options),
-    list: (query, options) =>
-      readJson(transport, { method: 'GET', path: CERT, repeat: 'always', query, options }),
-    delete: (query, options) =>
-      readJson(transport, { method: 'DELETE', path: CERT, repeat: 'always', query, options }),
+    list: (query, options) => get(transport, CERT, query, options),
+    delete: (query, options) => remove(transport, CERT, query, options),
   };
 }

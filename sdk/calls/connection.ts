@@ -2,7 +2,7 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
-import { readJson } from '../transport/pages.ts';
+import { get, remove, sendJson } from '../transport/pages.ts';
 import type { Given, PathOf, Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { Message } from '../transport/types.ts';
@@ -88,26 +88,11 @@ function pathOf(id: string): readonly string[] {
 export function createConnectionCalls(transport: Transport): ConnectionCalls {
   return {
     create: (connection, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: ['connection'],
-        repeat: 'when_rejected',
-        body: JSON.stringify(connection),
-        options,
-      }),
-    list: (options) =>
-      readJson(transport, { method: 'GET', path: ['connection'], repeat: 'always', options }),
-    get: async ({ id }, options) =>
-      readJson(transport, { method: 'GET', path: pathOf(id), repeat: 'always', options }),
+      sendJson(transport, 'POST', ['connection'], 'when_rejected', connection, options),
+    list: (options) => get(transport, ['connection'], {}, options),
+    get: async ({ id }, options) => get(transport, pathOf(id), {}, options),
     replace: async ({ id, ...connection }, options) =>
-      readJson(transport, {
-        method: 'PUT',
-        path: pathOf(id),
-        repeat: 'always',
-        body: JSON.stringify(connection),
-        options,
-      }),
-    delete: async ({ id }, options) =>
-      readJson(transport, { method: 'DELETE', path: pathOf(id), repeat: 'always', options }),
+      sendJson(transport, 'PUT', pathOf(id), 'always', connection, options),
+    delete: async ({ id }, options) => remove(transport, pathOf(id), {}, options),
   };
 }

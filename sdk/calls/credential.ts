@@ -2,7 +2,7 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
-import { readJson } from '../transport/pages.ts';
+import { get, remove, sendJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   CreateCredential,
@@ -78,26 +78,11 @@ function pathOf(id: string): readonly string[] {
 export function createCredentialCalls(transport: Transport): CredentialCalls {
   return {
     create: (credential, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: ['credential'],
-        repeat: 'when_rejected',
-        body: JSON.stringify(credential),
-        options,
-      }),
-    list: (options) =>
-      readJson(transport, { method: 'GET', path: ['credential'], repeat: 'always', options }),
-    get: async ({ id }, options) =>
-      readJson(transport, { method: 'GET', path: pathOf(id), repeat: 'always', options }),
-    delete: async ({ id }, options) =>
-      readJson(transport, { method: 'DELETE', path: pathOf(id), repeat: 'always', options }),
+      sendJson(transport, 'POST', ['credential'], 'when_rejected', credential, options),
+    list: (options) => get(transport, ['credential'], {}, options),
+    get: async ({ id }, options) => get(transport, pathOf(id), {}, options),
+    delete: async ({ id }, options) => remove(transport, pathOf(id), {}, options),
     roll: async ({ id, ...roll }, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: [...pathOf(id), 'roll'],
-        repeat: 'when_rejected',
-        body: JSON.stringify(roll),
-        options,
-      }),
+      sendJson(transport, 'POST', [...pathOf(id), 'roll'], 'when_rejected', roll, options),
   };
 }

@@ -1,5 +1,3 @@
-/** How an endpoint is addressed, by its owner's client or by a third party that only has its secret. */
-
 import type { ApiCall, ConnectionOptions, EndpointSegment } from '../transport/call.ts';
 import { VaultError } from '../transport/errors.ts';
 import { checkedSecret } from '../transport/headers.ts';
@@ -7,7 +5,7 @@ import { CONNECTION, checkNames } from '../transport/needed.ts';
 import { createTransport, type Transport } from '../transport/transport.ts';
 import type { EndpointAccess } from '../transport/types.ts';
 
-/** Where an endpoint is, what opens it, and how patient to be. */
+/** Options of a client of one endpoint. */
 export interface EndpointOptions extends ConnectionOptions {
   /** The endpoint's whole URL, such as `https://vault.example/v1/capture/web-shop`. */
   readonly url: string;
@@ -15,7 +13,7 @@ export interface EndpointOptions extends ConnectionOptions {
   readonly secret: string;
 }
 
-/** An endpoint and a way to it that knows no account. */
+/** An endpoint, and a transport without the credentials of an account. */
 export interface EndpointLink {
   readonly transport: Transport;
   readonly access: EndpointAccess;
@@ -35,7 +33,7 @@ function partsOf(kind: EndpointSegment, url: string): { readonly base: string; r
   return { base, uniqueId };
 }
 
-/** Checks the options of a third party, `others` being those that are not about the connection; sends nothing. */
+/** Checks the options of a third party. `others` are names of options that are not of the connection. Sends nothing. */
 export function linkTo(
   kind: EndpointSegment,
   options: EndpointOptions,

@@ -1,7 +1,7 @@
 /** Hosted forms: pages of the service that store typed values through an endpoint, or show an item of one. */
 
 import type { CallOptions } from '../transport/call.ts';
-import { readJson, readOne } from '../transport/pages.ts';
+import { get, readJson, readOne, remove, sendJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { CreateForm, DeleteForm, Form, Message, ReadForm, ReplaceForm } from '../transport/types.ts';
 
@@ -71,16 +71,9 @@ export function createFormCalls(transport: Transport): FormCalls {
         options,
       }),
     get: ({ form_id }, options) => readOne(transport, path, { form_id }, options),
-    list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
+    list: (options) => get(transport, path, {}, options),
     replace: ({ form_id, ...settings }, options) =>
-      readJson(transport, {
-        method: 'PUT',
-        path: [...path, form_id],
-        repeat: 'always',
-        body: JSON.stringify(settings),
-        options,
-      }),
-    delete: ({ form_id }, options) =>
-      readJson(transport, { method: 'DELETE', path: [...path, form_id], repeat: 'always', options }),
+      sendJson(transport, 'PUT', [...path, form_id], 'always', settings, options),
+    delete: ({ form_id }, options) => remove(transport, [...path, form_id], {}, options),
   };
 }

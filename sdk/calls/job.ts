@@ -2,7 +2,7 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
-import { fetchPage, type Page, type Pages, readJson, walk } from '../transport/pages.ts';
+import { fetchPage, get, type Page, type Pages, pagesOf, readJson, remove } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { CancelJob, Job, ListJobs, Message, ReadJob, RedeliverJob } from '../transport/types.ts';
 
@@ -21,7 +21,7 @@ export interface JobCalls {
    */
   readonly list: (query?: ListJobs, options?: CallOptions) => Promise<Page<Job[]>>;
   /**
-   * All jobs, page by page, from `next_token` where one is given. New jobs change nothing of the pages.
+   * All jobs, page by page, from `next_token` where one is given. New jobs do not change the pages.
    * @see /guide/jobs
    * @throws `cursor_invalid`
    * @example
@@ -72,10 +72,8 @@ export function createJobCalls(transport: Transport): JobCalls {
 
   return {
     list,
-    pages: ({ next_token, ...query } = {}, options) =>
-      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
-    get: async ({ id }, options) =>
-      readJson(transport, { method: 'GET', path: pathOf(id), repeat: 'always', options }),
+    pages: pagesOf(list),
+    get: async ({ id }, options) => get(transport, pathOf(id), {}, options),
     redeliver: async ({ id }, options) =>
       readJson(transport, {
         method: 'POST',
@@ -83,7 +81,6 @@ export function createJobCalls(transport: Transport): JobCalls {
         repeat: 'when_rejected',
         options,
       }),
-    cancel: async ({ id }, options) =>
-      readJson(transport, { method: 'DELETE', path: pathOf(id), repeat: 'always', options }),
+    cancel: async ({ id }, options) => remove(transport, pathOf(id), {}, options),
   };
 }

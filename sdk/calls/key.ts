@@ -2,7 +2,7 @@
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { checkNames } from '../transport/needed.ts';
-import { fetchPage, type Page, type Pages, readJson, walk } from '../transport/pages.ts';
+import { fetchPage, type Page, type Pages, pagesOf, remove, sendJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   ChangePassphrase,
@@ -101,20 +101,16 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     create: async (key, options) => {
       checkNames(key, ['user', 'passphrase', 'summary']);
       const repeat = key.passphrase === undefined ? 'when_rejected' : 'keyed';
-      return readJson(transport, { method: 'POST', path, repeat, body: JSON.stringify(key), options });
+      return sendJson(transport, 'POST', path, repeat, key, options);
     },
     list,
-    pages: ({ next_token, ...query } = {}, options) =>
-      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+    pages: pagesOf(list),
     changePassphrase: async (change, options) => {
-      // A misspelt new_passphrase would be ignored, and the service would generate one that the caller does not
-      // expect.
+      // A misspelt new_passphrase would be ignored, and the service would generate another passphrase.
       checkNames(change, ['user', 'passphrase', 'new_passphrase']);
-      const body = JSON.stringify(change);
-      return readJson(transport, { method: 'PUT', path, repeat: 'when_rejected', body, options });
+      return sendJson(transport, 'PUT', path, 'when_rejected', change, options);
     },
-    delete: (query, options) =>
-      readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
+    delete: (query, options) => remove(transport, path, query, options),
     ...createRecoveryCalls(transport),
   };
 }

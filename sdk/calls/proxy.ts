@@ -33,7 +33,7 @@ import type {
 export interface ProxyCalls {
   /**
    * Sends a request filled from a stored object, unmasked: `{{card_number}}` in URL, header values and body, escaped
-   * for where it stands. Whatever the third party answers in the end is the result, 402 and 503 included; up to
+   * for its place. The last reply of the third party, of any status, is the result; up to
    * `attempts` (1 to 16, 8) are made after 429, 5xx and connections that failed before anything was sent. Throws
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
    * `template_missing`, and when synchronous `target_unreachable`, `target_timeout` (20 s),

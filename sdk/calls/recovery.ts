@@ -2,20 +2,20 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { checkNames } from '../transport/needed.ts';
-import { readJson } from '../transport/pages.ts';
+import { get, sendJson } from '../transport/pages.ts';
 import type { Given, Query, Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { KeyWithPassphrase, Message } from '../transport/types.ts';
 
-/** Whose key gets a recovery: who has a share, and how many of them are needed. */
+/** A key, the recipients of its shares, and the number of shares that open it. */
 export interface CreateRecovery extends Given<Schema<'CreateRecovery'>> {}
-/** Which recovery to read. */
+/** Names the key of a recovery. */
 export interface ReadRecovery extends Query<'readRecovery'> {}
-/** Which recovery to remove. */
+/** Names the key of a recovery to remove. */
 export interface DeleteRecovery extends Given<Schema<'DeleteRecovery'>> {}
-/** A key, decrypted shares, and the passphrase from now on. */
+/** A key, decrypted shares, and the new passphrase. */
 export interface RecoverKey extends Given<Schema<'RecoverKey'>> {}
-/** Shares that only their recipients can open, and how many of them open the key. */
+/** Shares that only their recipients can open, and the number of them that opens the key. */
 export interface Recovery extends Schema<'Recovery'> {}
 
 /**
@@ -71,20 +71,13 @@ export function createRecoveryCalls(transport: Transport): {
     options?: CallOptions,
   ): Promise<Reply> => {
     checkNames(body, ['user', ...names]);
-    return readJson(transport, {
-      method,
-      path: to,
-      repeat: 'when_rejected',
-      body: JSON.stringify(body),
-      options,
-    });
+    return sendJson(transport, method, to, 'when_rejected', body, options);
   };
   return {
     recovery: {
       create: (recovery, options) =>
         send('POST', path, recovery, ['passphrase', 'recipients', 'threshold'], options),
-      read: (query, options) =>
-        readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+      read: (query, options) => get(transport, path, query, options),
       remove: (recovery, options) => send('DELETE', path, recovery, ['passphrase'], options),
     },
     recover: (recovery, options) =>

@@ -5,15 +5,15 @@ import { VaultError } from '../transport/errors.ts';
 import { checkNames } from '../transport/needed.ts';
 import { baseOf, encoded, urlOf } from '../transport/path.ts';
 
-/** Whose items a relay puts in; the passphrase is by default that of the client. */
+/** The key of a relay's items; the passphrase is by default that of the client. */
 export interface RelayOptions {
   /** The vault key; without it, each request needs the header `X-Vault-User`. */
   readonly user?: string;
-  /** Of that key. */
+  /** The passphrase of that key. */
   readonly passphrase?: string;
 }
 
-/** What a request is sent to, as `fetch` takes it; of a whole URL, path and query are used. */
+/** The target of a request, as `fetch` takes it. Of a whole URL only path and query are used. */
 export type RelayTarget = string | URL | Request;
 
 /**
@@ -38,8 +38,8 @@ export interface Relay {
   readonly fetch: (target: RelayTarget, init?: RequestInit) => Promise<Response>;
 }
 
-/** What all relays of a client have in common. */
-interface RelayParts {
+/** Settings of the client that its relays share. */
+interface RelayDeps {
   readonly baseUrl: string;
   readonly authorization: string;
   readonly passphrase: string | undefined;
@@ -68,11 +68,11 @@ function restOf(target: RelayTarget): string {
 }
 
 /** A relay through one connection. Throws a VaultError for an empty id. */
-export function createRelay(parts: RelayParts, connection: string, options: RelayOptions = {}): Relay {
+export function createRelay(deps: RelayDeps, connection: string, options: RelayOptions = {}): Relay {
   checkNames(options, ['user', 'passphrase']);
-  const { user, passphrase = parts.passphrase } = options;
-  const baseUrl = urlOf(baseOf(parts.baseUrl), ['relay', connection]);
-  const headers: Record<string, string> = { Authorization: parts.authorization };
+  const { user, passphrase = deps.passphrase } = options;
+  const baseUrl = urlOf(baseOf(deps.baseUrl), ['relay', connection]);
+  const headers: Record<string, string> = { Authorization: deps.authorization };
   if (user !== undefined) {
     headers['X-Vault-User'] = user;
   }
@@ -88,7 +88,7 @@ export function createRelay(parts: RelayParts, connection: string, options: Rela
       for (const [name, value] of Object.entries(headers)) {
         all.set(name, value);
       }
-      const send = parts.fetch ?? fetch;
+      const send = deps.fetch ?? fetch;
       const own = given && {
         method: given.method,
         body: given.body && (await given.arrayBuffer()),

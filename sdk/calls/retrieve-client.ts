@@ -3,7 +3,7 @@
 import type { ApiCall, CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
-import { fetchPage, jsonOf, type Page, type Pages, walk } from '../transport/pages.ts';
+import { fetchPage, jsonOf, type Page, type Pages, pagesOf } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   DecryptedItem,
@@ -102,8 +102,7 @@ export function createRetrieveClient(transport: Transport, access: EndpointAcces
     decrypt: async (item, options) => jsonOf(await decryptText(item, options)),
     decryptText,
     list,
-    pages: ({ next_token, ...query } = {}, options) =>
-      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+    pages: pagesOf(list),
     decryptAll: ({ reference, reference_prefix, limit } = {}, options) =>
       openItems(transport, () => callOf({ reference, reference_prefix, limit }, options)),
   };

@@ -2,7 +2,7 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { neededPassphrase } from '../transport/needed.ts';
-import { type Page, type Pages, readJson } from '../transport/pages.ts';
+import { get, type Page, type Pages, readJson, remove } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   CreateRetrieveEndpoint,
@@ -130,14 +130,12 @@ export function createRetrieveCalls(transport: Transport, passphrase: string | u
         passphrase: neededPassphrase(own, passphrase),
         options,
       }),
-    list: (query, options) =>
-      readJson(transport, { method: 'GET', path, repeat: 'always', query: { ...query }, options }),
+    list: (query, options) => get(transport, path, { ...query }, options),
     decrypt: (item, options) => through(item).decrypt(item, options),
     decryptText: (item, options) => through(item).decryptText(item, options),
     listItems: (query, options) => through(query).list(query, options),
     itemPages: (query, options) => through(query).pages(query, options),
     decryptAll: (query, options) => through(query).decryptAll(query, options),
-    delete: ({ unique_id }, options) =>
-      readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
+    delete: ({ unique_id }, options) => remove(transport, [...path, unique_id], {}, options),
   };
 }

@@ -1,7 +1,7 @@
 /** Rules: named lists of operations that change data where they are attached. */
 
 import type { CallOptions } from '../transport/call.ts';
-import { readJson, readOne } from '../transport/pages.ts';
+import { get, readJson, readOne, remove, sendJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   CreateRule,
@@ -88,18 +88,9 @@ export function createRuleCalls(transport: Transport): RuleCalls {
         options,
       }),
     get: ({ id }, options) => readOne(transport, path, { id }, options),
-    list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
-    delete: (query, options) =>
-      readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
-    test: (rule, options) =>
-      readJson(transport, {
-        method: 'POST',
-        path: [...path, 'test'],
-        repeat: 'always',
-        body: JSON.stringify(rule),
-        options,
-      }),
-    operations: (options) =>
-      readJson(transport, { method: 'GET', path: [...path, 'operations'], repeat: 'always', options }),
+    list: (options) => get(transport, path, {}, options),
+    delete: (query, options) => remove(transport, path, query, options),
+    test: (rule, options) => sendJson(transport, 'POST', [...path, 'test'], 'always', rule, options),
+    operations: (options) => get(transport, [...path, 'operations'], {}, options),
   };
 }

@@ -1,7 +1,7 @@
 /** Small helpers of the service: Luhn check and passphrase generator. */
 
 import type { CallOptions } from '../transport/call.ts';
-import { readJson } from '../transport/pages.ts';
+import { get } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { CheckLuhn, GeneratedPassphrase, GeneratePassphrase, LuhnResult } from '../transport/types.ts';
 
@@ -19,8 +19,7 @@ export interface UtilityCalls {
    */
   readonly luhn: (query: CheckLuhn, options?: CallOptions) => Promise<LuhnResult>;
   /**
-   * Makes a random, URL-safe passphrase of `length` characters: 64, or what is asked for, from 32 to 4,096. It is not
-   * stored.
+   * Makes a random, URL-safe passphrase of `length` characters: 32 to 4,096, by default 64. It is not stored.
    * @see /guide/keys
    * @example
    * const { passphrase } = await client.utility.passphrase({ length: 40 });
@@ -31,9 +30,7 @@ export interface UtilityCalls {
 /** The calls of helpers. */
 export function createUtilityCalls(transport: Transport): UtilityCalls {
   return {
-    luhn: (query, options) =>
-      readJson(transport, { method: 'GET', path: ['luhn'], repeat: 'always', query, options }),
-    passphrase: (query, options) =>
-      readJson(transport, { method: 'GET', path: ['passphrase'], repeat: 'always', query, options }),
+    luhn: (query, options) => get(transport, ['luhn'], query, options),
+    passphrase: (query, options) => get(transport, ['passphrase'], query, options),
   };
 }

@@ -1,10 +1,9 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
-import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
-import { openFile } from '../transport/file.ts';
+import type { ApiCall, CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
-import { fetchPage, jsonOf, type Page, type Pages, readJson, walk } from '../transport/pages.ts';
+import { fetchPage, jsonOf, type Page, type Pages, pagesOf, readJson, remove } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   BatchDeleted,
@@ -49,10 +48,10 @@ export interface VaultCalls {
    */
   readonly store: (item: StoreItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
   /**
-   * Stores many objects under one key, with calls of up to 1,000, and yields the result of each in their order: what
-   * `store` returns, or an object with `code` and `error` for one that was refused, which does not stop the others.
-   * `items` is anything that can be iterated over, and is read as the calls go out. Items are stored as far as the loop
-   * goes, and up to two calls ahead of it: without a loop nothing is stored.
+   * Stores many objects under one key, with calls of up to 1,000, and yields the result of each in their order: that of
+   * `store`, or an object with `code` and `error` for a rejected one, which does not stop the others. `items` is any
+   * iterable, which is read as the calls are sent. Items are stored as far as the loop runs, and up to two calls ahead of
+   * it: without a loop nothing is stored.
    * @see /guide/items
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`
    * @example
@@ -153,7 +152,7 @@ export interface VaultCalls {
   readonly delete: (item: DeleteItem, options?: CallOptions) => Promise<Message>;
   /**
    * Opens many items of a key by their tokens, with one request for up to 1,000 of them, and yields a result for each
-   * in its order: the item with its data, or why it was refused, which stops no other. Two requests are in flight.
+   * in its order: the item with its data, or its error, which does not stop the others. Two requests are in flight.
    * Each item counts as one decryption.
    * @see /guide/items
    * @throws `conflicting_parameters`, `passphrase_wrong`, `key_not_found`, `rule_not_found`, `rule_limit`, `key_changed`
@@ -244,15 +243,8 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
     const body = isBare ? undefined : textOfData(data);
     const query = metadata === undefined ? given : { ...given, metadata: JSON.stringify(metadata) };
     const opened = neededPassphrase(own, passphrase);
-    return readJson(transport, {
-      method: 'POST',
-      path: where,
-      repeat: 'keyed',
-      query,
-      body,
-      passphrase: opened,
-      options,
-    });
+    const call = { method: 'POST', path: where, repeat: 'keyed', query, body, options } as const;
+    return readJson(transport, { ...call, passphrase: opened });
   };
 
   const log: VaultCalls['log'] = (query, options) =>
@@ -263,8 +255,7 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
     decrypt: async (item, options) => jsonOf(await decryptText(item, options)),
     decryptText,
     list,
-    pages: ({ next_token, ...query } = {}, options) =>
-      walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
+    pages: pagesOf(list),
     decryptAll: ({ passphrase: own, ...query }, options) =>
       openItems(transport, () => ({
         method: 'GET',
@@ -275,32 +266,40 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
         options,
       })),
     export: async ({ passphrase: own, ...request }, options) =>
-      exportItems(transport, request, neededPassphrase(own, passphrase), options),
+      fileOf(transport, {
+        method: 'POST',
+        path: [...path, 'export'],
+        repeat: 'when_rejected',
+        body: JSON.stringify(request),
+        passphrase: neededPassphrase(own, passphrase),
+        options,
+      }),
     update: (item, options) => write([...path, 'update'], item, options),
     // By name: what a program without types takes from JSON must not turn it into a deletion of more.
     delete: ({ user, token, reference }, options) => {
       const query = { user, token, reference };
-      return readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options });
+      return remove(transport, path, query, options);
     },
     ...createBatchCalls(transport, passphrase),
     log,
-    logPages: ({ next_token, ...query }, options) =>
-      walk((nextToken) => log({ ...query, next_token: nextToken }, options), next_token),
+    logPages: pagesOf(log),
   };
 }
 
-function exportItems(
-  transport: Transport,
-  request: ExportItems,
-  passphrase: string,
-  options: CallOptions | undefined,
-): Promise<ReadableStream<Uint8Array>> {
-  return openFile(transport, {
-    method: 'POST',
-    path: [...path, 'export'],
-    repeat: 'when_rejected',
-    body: JSON.stringify(request),
-    passphrase,
-    options,
+/** Sends a call and returns its reply, which is received as fast as it is read. A broken reply fails the stream. */
+async function fileOf(transport: Transport, call: ApiCall): Promise<ReadableStream<Uint8Array>> {
+  const { pieces } = await transport.stream(call);
+  return new ReadableStream<Uint8Array>({
+    pull: async (stream) => {
+      const { done, value } = await pieces.next();
+      if (done) {
+        stream.close();
+      } else {
+        stream.enqueue(value);
+      }
+    },
+    cancel: async () => {
+      await pieces.return();
+    },
   });
 }

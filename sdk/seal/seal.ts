@@ -19,10 +19,9 @@ const ECDH = { name: 'ECDH', namedCurve: 'P-256' };
 const KEM_SUITE = 'KEM\0\x10';
 const SUITE = 'HPKE\0\x10\0\x01\0\x02';
 
-/** A part of what is hashed: a text stands for its UTF-8. */
+/** A part of the hashed bytes; a text stands for its UTF-8. */
 type Part = string | ArrayLike<number>;
 
-/** One array of texts, as UTF-8, and of bytes. */
 function joined(...parts: readonly Part[]): Bytes {
   return Uint8Array.from(
     parts.flatMap((part) => Array.from(typeof part === 'string' ? new TextEncoder().encode(part) : part)),
@@ -39,7 +38,7 @@ function ofBase64Url(text: string): Bytes {
   return Uint8Array.from(characters, (character) => character.charCodeAt(0));
 }
 
-/** What LabeledExtract and LabeledExpand of section 4 put before a label and its input. */
+/** The input of LabeledExtract and LabeledExpand (section 4): prefix, suite, label and input. */
 function labeled(suite: string, label: string, input: Part): Bytes {
   return joined('HPKE-v1', suite, label, input);
 }
@@ -51,7 +50,7 @@ async function extract(label: string, input: string): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.sign('HMAC', key, labeled(SUITE, label, input)));
 }
 
-/** LabeledExpand of what LabeledExtract gives: both steps of HKDF. */
+/** LabeledExpand of the result of LabeledExtract: both steps of HKDF. */
 async function derive(
   [suite, salt]: readonly [suite: string, salt: Part],
   [fromLabel, from]: readonly [label: string, input: Part],
@@ -68,14 +67,14 @@ async function derive(
   return new Uint8Array(await crypto.subtle.deriveBits(hkdf, key, 8 * length));
 }
 
-/** Whether this runtime can seal. Pages under plain http have no WebCrypto. */
+/** True if this runtime can seal. Pages under plain http have no WebCrypto. */
 export function canSeal(): boolean {
   return globalThis.crypto?.subtle !== undefined;
 }
 
 /**
- * The sealed body, for a request of this endpoint with this reference and idempotency key alone. Each call gives another
- * text, so whoever repeats a request repeats its body.
+ * The sealed body, bound to the endpoint, reference and idempotency key of its request. Each call returns another text,
+ * so a repeated request needs the body of the first.
  */
 export async function sealBody(
   { kid, public_key }: SealTo,

@@ -3,14 +3,14 @@
 import { VaultConnectionError } from './errors.ts';
 import type { BatchFailure, Many } from './types.ts';
 
-/** What the service takes in one request. */
+/** Most items of one request. */
 const ITEMS_MAX = 1_000;
-/** Requests in flight: one is worked on while the next is sent. */
+/** Requests in flight: the service handles one while the next is sent. */
 const AHEAD = 2;
 
 const encoder = new TextEncoder();
 
-/** The JSON texts of items, as many together as one request takes. */
+/** The JSON texts of items, grouped by request. */
 async function* batchesOf<Item>(
   items: Many<Item>,
   textOf: (item: Item) => string,
@@ -44,8 +44,8 @@ function placed<Result extends object>(result: Result | BatchFailure, index: num
 }
 
 /**
- * Sends items in batches of at most so many bytes, each as JSON text, and yields a result for each in its order. An item that is refused has an error
- * as its result; a request that fails throws, behind the results of those before it.
+ * Sends items as JSON in batches of at most `bytesMax`, and yields a result for each in its order. A rejected item has an
+ * error as its result. A failed request throws, after the results of the requests before it.
  */
 export async function* inBatches<Item, Result extends object>(
   items: Many<Item>,
@@ -71,7 +71,7 @@ export async function* inBatches<Item, Result extends object>(
     for (;;) {
       while (under.length < AHEAD) {
         const sent = sendNext();
-        // A failure is thrown when its turn comes; until then it must not count as unhandled.
+        // A failure is thrown when its results are awaited; until then it must not count as unhandled.
         sent.catch(() => undefined);
         under.push(sent);
       }
@@ -85,7 +85,7 @@ export async function* inBatches<Item, Result extends object>(
       }
     }
   } finally {
-    // Whoever makes the items may never give another one: nobody waits for that.
+    // Not awaited: a source can be waiting for its next item forever.
     batches.return().catch(() => undefined);
   }
 }

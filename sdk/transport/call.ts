@@ -1,23 +1,22 @@
-/** The options of callers, and the description of a single call. */
 import type { QueryValue } from './path.ts';
 
-/** How to reach the vault, and how patient to be. */
+/** Options of a connection to the vault. */
 export interface ConnectionOptions {
   /** Replaces the runtime's fetch, for a proxy agent or a test. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** The longest that a call may take with all its retries, in milliseconds (60,000). */
   readonly timeoutMs?: number | undefined;
-  /** How many times a failed attempt is repeated (3); 0 for never. */
+  /** Most repeats of a failed attempt (3); 0 for none. */
   readonly retries?: number | undefined;
   /** Receives every attempt after its end, for logs and traces; its errors are ignored. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
 }
 
-/** One attempt of a call: nothing of its query, its headers and its body, so that it can be logged as it is. */
+/** One attempt of a call, without its query, headers and body, so that it can be logged as it is. */
 export interface Attempt {
   /** The HTTP method. */
   readonly method: string;
-  /** The path behind `/v1`, such as `/vault`. */
+  /** The path after `/v1`, such as `/vault`. */
   readonly path: string;
   /** 1 for the first of a call, 2 for its first repeat. */
   readonly number: number;
@@ -27,15 +26,15 @@ export interface Attempt {
   readonly status: number | undefined;
   /** The id under which the service logged the request; give it to the operator. */
   readonly requestId: string | undefined;
-  /** Why it failed: a `VaultError`, or the reason of the aborted `signal`. Undefined where it did not. */
+  /** A `VaultError`, or the reason of the aborted `signal`; undefined if the attempt succeeded. */
   readonly error: unknown;
 }
 
-/** Where the vault is, who is calling, and how patient to be. */
+/** Options of a client, without its credentials. */
 interface ClientOptions extends ConnectionOptions {
   /** The service's URL, with or without `/v1`. */
   readonly baseUrl: string;
-  /** Used by every call that needs a passphrase and is not given one of its own; never for new keys. */
+  /** The default passphrase of calls that need one; never used for new keys. */
   readonly passphrase?: string | undefined;
 }
 
@@ -58,13 +57,13 @@ export type Signing =
       readonly password?: undefined;
     };
 
-/** How to reach the vault, and as whom. */
+/** Options of a client. */
 export type VaultOptions = ClientOptions & Signing;
 
 /** The two kinds of endpoint, by the first segment of their paths. */
 export type EndpointSegment = 'capture' | 'retrieve';
 
-/** What any single call may set for itself. */
+/** Options of a single call. */
 export interface CallOptions {
   /** Cancels the call; it then throws the signal's own reason. */
   readonly signal?: AbortSignal | undefined;
@@ -74,7 +73,7 @@ export interface CallOptions {
   readonly retries?: number | undefined;
 }
 
-/** For calls whose repetition the service recognises and answers with its first reply. */
+/** Options of a call whose repetition the service recognises and answers with its first reply. */
 export interface KeyedCallOptions extends CallOptions {
   /** 1 to 255 printable characters, valid for 24 hours; made by the SDK where retries are on. */
   readonly idempotencyKey?: string | undefined;
@@ -86,7 +85,7 @@ export interface KeyedCallOptions extends CallOptions {
  */
 export type Repeat = 'always' | 'keyed' | 'when_rejected';
 
-/** A single call, before it becomes a request. */
+/** A single call. */
 export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * What can go wrong, as one tree: `VaultError` above `VaultApiError`, `VaultConnectionError`, `VaultTimeoutError` and,
- * for receivers of webhooks, `VaultWebhookError`. No error holds a request, a reply's body, a URL or a secret, in its
+ * The tree of errors: `VaultError` above `VaultApiError`, `VaultConnectionError`, `VaultTimeoutError` and,
+ * for receivers of webhooks, `VaultWebhookError`. No error contains a request, a reply's body, a URL or a secret, in its
  * message or in any property, so that it can be logged as it is.
  */
 import type { ErrorCode, Scope } from './types.ts';
@@ -78,8 +78,7 @@ function messageOf({ status, code, field, scope, requestId }: ApiErrorParts): st
 }
 
 /**
- * The service could not be reached, or its reply broke off. Where a call changes something, it may or may
- * not have happened.
+ * The service could not be reached, or its reply broke off. The outcome of a call that writes is unknown.
  */
 export class VaultConnectionError extends VaultError {
   /** The name of the class. */

@@ -7,13 +7,13 @@ import type { Transport } from './transport.ts';
 
 /** One page of a listing. */
 export interface Page<T> {
-  /** What is listed. */
+  /** The records of the page. */
   readonly data: T;
   /** Leads to the next page; undefined on the last one. */
   readonly next_token: string | undefined;
 }
 
-/** The pages of a listing in their order; each is asked for when the loop comes to it, not before. */
+/** The pages of a listing in their order; each is requested when the loop reaches it. */
 export type Pages<T> = AsyncGenerator<Page<T>, void, undefined>;
 
 /**
@@ -33,14 +33,38 @@ export async function readJson<T>(transport: Transport, call: ApiCall): Promise<
   return jsonOf<T>((await transport.send(call)).text);
 }
 
-/** Reads one record by its ids. Without them it throws a VaultError, because the route would list instead. */
+type Path = readonly string[];
+
+/** Reads. */
+export function get<T>(transport: Transport, path: Path, query: ApiCall['query'], options?: CallOptions) {
+  return readJson<T>(transport, { method: 'GET', path, repeat: 'always', query, options });
+}
+
+/** Reads one record by its ids. Without them it rejects with a VaultError, because the route would list instead. */
 export async function readOne<T>(
   transport: Transport,
-  path: readonly string[],
+  path: Path,
   ids: Readonly<Record<string, string | undefined>>,
   options: CallOptions | undefined,
 ): Promise<T> {
-  return readJson(transport, { method: 'GET', path, repeat: 'always', query: needText(ids), options });
+  return get(transport, path, needText(ids), options);
+}
+
+/** Deletes. */
+export function remove<T>(transport: Transport, path: Path, query: ApiCall['query'], options?: CallOptions) {
+  return readJson<T>(transport, { method: 'DELETE', path, repeat: 'always', query, options });
+}
+
+/** Sends an object as JSON. */
+export function sendJson<T>(
+  transport: Transport,
+  method: 'POST' | 'PUT' | 'DELETE',
+  path: Path,
+  repeat: ApiCall['repeat'],
+  body: object,
+  options?: CallOptions,
+) {
+  return readJson<T>(transport, { method, path, repeat, body: JSON.stringify(body), options });
 }
 
 /** Sends a call and returns its reply as one page. */
@@ -75,16 +99,17 @@ export function createTrail(): (nextToken: string | undefined) => string | undef
   };
 }
 
-/** Iterates over a listing, from `from` or from its first page. */
-export async function* walk<T>(
-  load: (nextToken: string | undefined) => Promise<Page<T>>,
-  from: string | undefined,
-): Pages<T> {
-  const trail = createTrail();
-  let nextToken = trail(from);
-  do {
-    const page = await load(nextToken);
-    yield page;
-    nextToken = trail(page.next_token);
-  } while (nextToken !== undefined);
+/** The iteration over a listing, from `next_token` or from its first page. */
+export function pagesOf<Query extends { readonly next_token?: string | undefined }, T>(
+  list: (query: Query, options?: CallOptions) => Promise<Page<T>>,
+): (query?: Query, options?: CallOptions) => Pages<T> {
+  return async function* pages(query = {} as Query, options) {
+    const trail = createTrail();
+    let next_token = trail(query.next_token);
+    do {
+      const page = await list({ ...query, next_token }, options);
+      yield page;
+      next_token = trail(page.next_token);
+    } while (next_token !== undefined);
+  };
 }

@@ -1,4 +1,4 @@
-/** Which failed attempts are retried, and after which pause. */
+/** Retries of failed attempts. */
 import type { Attempt, Repeat } from './call.ts';
 import { apiErrorOf, requestIdOf, VaultApiError, VaultConnectionError } from './errors.ts';
 import type { RetryClock, TimeLimit } from './limit.ts';
@@ -46,14 +46,14 @@ export async function repeated<T>(
 
 /** One attempt, which is reported with its result. */
 async function attemptOnce<T>(
-  { attempt, limit, clock, report: tell }: RetriedCall,
+  { attempt, limit, clock, report }: RetriedCall,
   number: number,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const startedMs = clock.nowMs();
   let response: Response | undefined;
   const end = (error: unknown): void =>
-    tell({
+    report({
       number,
       elapsedMs: clock.nowMs() - startedMs,
       status: response?.status,
@@ -108,7 +108,7 @@ function mayRepeat(error: unknown, repeat: Repeat): boolean {
   return error.code === 'idempotency_conflict' && error.retryAfterSeconds !== undefined;
 }
 
-/** Whether the service has rejected the request without any effect. */
+/** True if the service has rejected the request without any effect. */
 function didNothing(error: unknown): boolean {
   return error instanceof VaultApiError && (error.status === 429 || error.code === 'overloaded');
 }

@@ -1,12 +1,11 @@
-/** How the shapes of the API become what callers give and get. */
 import type { components, operations } from '../api.d.ts';
 
 /** Every shape of the API. */
 export type Schemas = components['schemas'];
-/** A shape of the API. What is exported of it is an interface, which compilers and editors show by its name. */
+/** A shape of the API. Exports extend it as interfaces, which compilers and editors show by their name. */
 export type Schema<Name extends keyof Schemas> = Schemas[Name];
 
-/** What a caller gives: a list may be readonly, and an optional member undefined. */
+/** Input of a caller: a list may be readonly, and an optional member undefined. */
 export type Given<T> = {
   readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Value<T[K]> | undefined : Value<T[K]>;
 };

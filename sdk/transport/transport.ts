@@ -53,8 +53,8 @@ export function createTransport(options: TransportOptions, clock: RetryClock = s
     }
     const limit = createLimit(limitMs, call.options?.signal, clock);
     init.signal = limit.signal;
-    const tell = tellerOf(call, options.onAttempt);
-    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, report: tell };
+    const report = reporterOf(call, options.onAttempt);
+    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, report };
   };
 
   const whole = async <T>(call: ApiCall, read: (response: Response) => Promise<T>): Promise<T> => {
@@ -113,7 +113,7 @@ function nextTokenOf(response: Response): string | undefined {
   return response.headers.get('x-vault-next-token') ?? undefined;
 }
 
-function tellerOf(
+function reporterOf(
   { method, path }: ApiCall,
   onAttempt: ConnectionOptions['onAttempt'],
 ): RetriedCall['report'] {

@@ -13,7 +13,7 @@ interface Owned {
   readonly user: string;
 }
 
-/** Names and texts that are kept beside an item, to find it by; listings show them. */
+/** Names and texts that are stored with an item, to find it by; listings show them. */
 export interface ItemMetadata extends Readonly<Record<string, string>> {}
 interface Described {
   /** At most 32 texts of at most 500 characters; no card numbers. */
@@ -31,14 +31,14 @@ interface Carrying {
 /** Every `code` of an error reply. */
 export type ErrorCode = Schemas['Error']['code'];
 
-/** What a credential may do. */
+/** A right of a credential. */
 export type Scope = Schemas['Credential']['scopes'][number];
 
 /** Any JSON object; a member named `__proto__` is data like any other: never merge it into other objects. */
 export interface StoredObject extends Schema<'StoredObject'> {}
 /** A stored item, without its data. */
 export interface TokenInfo extends Schema<'TokenInfo'> {}
-/** What is known from a card number: its first digits, its brand, and the entries of the operator's table. */
+/** Facts of a card number: its first digits, its brand, and the entries of the operator's table. */
 export interface CardMetadata extends Schema<'CardMetadata'> {}
 /** An item in a listing; `data` and `card_metadata` only where it was opened. */
 export interface TreeItem extends Schema<'TreeItem'> {}
@@ -54,19 +54,19 @@ export interface AuditEntry extends Schema<'AuditEntry'> {}
 export interface Key extends Schema<'Key'> {}
 /** A vault key with its passphrase, which is shown this once. */
 export interface KeyWithPassphrase extends Schema<'KeyWithPassphrase'> {}
-/** Whether the check digit of a number is valid, and its brand. */
+/** The validity of a number's check digit, and its brand. */
 export interface LuhnResult extends Schema<'LuhnResult'> {}
 /** A passphrase, made and not stored. */
 export interface GeneratedPassphrase extends Schema<'GeneratedPassphrase'> {}
-/** Who signed in, and what to. */
+/** The signed-in account or credential, and the environment. */
 export interface WhoAmI extends Schema<'WhoAmI'> {}
-/** What was done, in a sentence for a person. */
+/** The result of a request, in a sentence for people. */
 export interface Message extends Schema<'Message'> {}
-/** What the month has cost so far; amounts are exact decimal texts. */
+/** The cost of the month so far; amounts are exact decimal texts. */
 export interface Billing extends Schema<'Billing'> {}
-/** What the account has stored, and how many requests it made in a month. */
+/** Stored keys and tokens of the account, and its requests in a month. */
 export interface Usage extends Schema<'Usage'> {}
-/** Which month. */
+/** The month to read. */
 export interface ReadUsage extends Query<'readUsage'> {}
 /** An account with its new password, which is shown this once. */
 export interface AccountPassword extends Schema<'AccountPassword'> {}
@@ -76,17 +76,17 @@ export interface ChangePassword extends Given<Schema<'ChangePassword'>> {}
 export interface Credential extends Schema<'Credential'> {}
 /** An API credential with its secret, which is shown this once. */
 export interface CredentialWithSecret extends Schema<'CredentialWithSecret'> {}
-/** What a credential may do, and for how long. */
+/** The name, rights and lifetime of a new credential. */
 export interface CreateCredential extends Given<Schema<'CreateCredential'>> {}
 /** Names a credential. */
 export interface ReadCredential extends PathOf<'readCredential'> {}
 /** Names a credential. */
 export interface DeleteCredential extends PathOf<'deleteCredential'> {}
-/** Names a credential, and how long its old secret lives on. */
+/** Names a credential, and the overlap in which its old secret stays valid. */
 export interface RollCredential extends PathOf<'rollCredential'>, Given<Schema<'RollCredential'>> {}
 /** An asynchronous request, or the webhook of a capture. */
 export interface Job extends Schema<'Job'> {}
-/** Which jobs to list; nothing means all of the account. */
+/** A filter of jobs; by default all of the account. */
 export interface ListJobs extends Query<'listJobs'> {}
 /** Names a job. */
 export interface ReadJob extends PathOf<'readJob'> {}
@@ -108,13 +108,13 @@ export interface DecryptedItem extends TreeItem {
   readonly data: StoredObject;
 }
 
-/** What to store, under which key, and what its token looks like. */
+/** An item to store, its key, and the format of its token. */
 export interface StoreItem
   extends Omit<Query<'storeItem'>, 'card_number' | 'account_number' | 'n' | 'metadata'>,
     Unlocking,
     Described,
     Carrying {}
-/** What to change of which item; `data` may be left out where `ttl` or `metadata` is given. */
+/** Changes of an item; `data` can be left out if `ttl` or `metadata` is given. */
 export interface UpdateItem
   extends Omit<Query<'updateItem'>, 'metadata'>,
     Unlocking,
@@ -125,7 +125,7 @@ export interface StoreManyItem
   extends Omit<Given<Schema<'StoreItem'>>, 'data' | 'metadata'>,
     Described,
     Carrying {}
-/** Many items to store under one key, from a list or from anywhere else that can be iterated over. */
+/** Many items to store under one key, from a list or another iterable. */
 export interface StoreMany
   extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'user'>,
     Unlocking {
@@ -142,16 +142,16 @@ export interface EraseReference extends Owned {
   /** The reference, exactly. */
   readonly reference: string;
 }
-/** Items that are there, or come one after the other. */
+/** Items of a list, or of an asynchronous source. */
 export type Many<Item> = Iterable<Item> | AsyncIterable<Item>;
 /** Names one of many items of a key. */
 export interface BatchItem extends Given<Schema<'BatchItem'>> {}
-/** Which items to delete. */
+/** Items to delete. */
 export interface DeleteItems extends Owned {
   /** Any number of them. */
   readonly items: Many<BatchItem>;
 }
-/** Which items to decrypt, and how to show them. */
+/** Items to decrypt, with masks and rules. */
 export interface DecryptItems
   extends Pick<Given<Schema<'DecryptBatch'>>, 'mask_fields' | 'rules'>,
     DeleteItems,
@@ -160,12 +160,12 @@ export interface DecryptItems
 export interface BatchOpened extends Schema<'BatchOpened'> {}
 /** An item that was deleted. */
 export interface BatchDeleted extends Schema<'BatchDeleted'> {}
-/** Why one of many items was refused; `field` names its place among all of them, such as `items[3].token`. */
+/** The error of one of many items; `field` names its place among all of them, such as `items[3].token`. */
 export interface BatchFailure extends Schema<'BatchError'> {}
-/** Which item's log to read. */
+/** Names the item whose log is read. */
 export interface ReadLog extends Query<'readLog'> {}
 
-/** Names one item, and how to show it. */
+/** Names one item to decrypt, with masks and rules. */
 export interface DecryptItem
   extends Pick<Query<'readItems'>, 'reference' | 'mask_fields' | 'rules' | 'return_card_metadata'>,
     Owned,
@@ -174,7 +174,7 @@ export interface DecryptItem
   readonly token: string;
 }
 
-/** What to list; nothing means every item of the account. */
+/** A filter of items; by default all of the account. */
 export interface ListItems
   extends Omit<
       Query<'readItems'>,
@@ -182,24 +182,24 @@ export interface ListItems
     >,
     Filtered {}
 
-/** Which items of a key to open, and how to show them. */
+/** A filter of items to decrypt under one key, with masks and rules. */
 export interface DecryptAll
   extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
     Owned,
     Filtered,
     Unlocking {}
-/** Which items of a key to export, and who can open the file. */
+/** A filter of items to export, and the recipients of the file. */
 export interface ExportItems extends Given<Schema<'ExportRequest'>>, Unlocking {}
 
-/** An endpoint as its owner sees it; its secret is kept nowhere. */
+/** An endpoint of the account, without its secret. */
 export interface Endpoint extends Schema<'Endpoint'> {}
 /** A capture endpoint with its secret, which is shown this once. */
 export interface NewCaptureEndpoint extends Schema<'CaptureEndpoint'> {}
 /** A retrieval endpoint with its secret, which is shown this once. */
 export interface NewRetrieveEndpoint extends Schema<'RetrieveEndpoint'> {}
-/** What a third party passes on to the endpoint's owner after storing something. */
+/** The reply to a capture, for the owner of the endpoint. */
 export interface Captured extends Schema<'Captured'> {}
-/** What a sender learns of an endpoint before it sends. */
+/** The state of a capture endpoint, for a sender. */
 export interface CaptureState extends Schema<'CaptureState'> {}
 
 /** Names an endpoint, by its id or by the `url` that creating it returned, and opens it. */
@@ -210,7 +210,7 @@ export type EndpointAccess = {
   | {
       /** Of the endpoint; this or `url` is needed. */
       readonly unique_id: string;
-      /** Not looked at beside `unique_id`. */
+      /** Ignored if `unique_id` is given. */
       readonly url?: string | undefined;
     }
   | {
@@ -221,19 +221,19 @@ export type EndpointAccess = {
     }
 );
 
-/** What an endpoint stores under, for how long, and what it does to data on its way in. */
+/** The key, lifetime and rules of a new capture endpoint. */
 export interface CreateCaptureEndpoint extends Query<'createCaptureEndpoint'>, Unlocking {
-  /** Is told of each capture. */
+  /** Called for each capture. */
   readonly webhook?: ProxyWebhook | undefined;
 }
-/** What an endpoint reaches, for how long, and how it shows data. */
+/** The scope, lifetime, masks and rules of a new retrieval endpoint. */
 export interface CreateRetrieveEndpoint extends Query<'createRetrieveEndpoint'>, Unlocking {}
-/** Which endpoints to list; nothing means all of the account. */
+/** A filter of endpoints; by default all of the account. */
 export interface ListEndpoints extends Query<'listCaptureEndpoints'>, Query<'listRetrieveEndpoints'> {}
 /** Names an endpoint. */
 export interface DeleteEndpoint extends PathOf<'deleteCaptureEndpoint'>, PathOf<'deleteRetrieveEndpoint'> {}
 
-/** What to store through a capture endpoint. */
+/** An item to store through a capture endpoint. */
 export interface CaptureItem
   extends Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n' | 'metadata'>,
     Described,
@@ -245,17 +245,17 @@ export interface RetrieveItem extends Pick<Query<'retrieve'>, 'reference'> {
   readonly token: string;
 }
 
-/** What to list of what a retrieval endpoint reaches; nothing means all of it. */
+/** A filter of items that a retrieval endpoint reaches; by default all of them. */
 export interface RetrieveTree extends Omit<Query<'retrieve'>, 'token' | 'decrypt_all' | 'form_type'> {}
 
-/** Which of the items that a retrieval endpoint reaches to open. */
+/** A filter of items to decrypt through a retrieval endpoint. */
 export interface RetrieveAll extends Omit<RetrieveTree, 'next_token'> {}
 
 /** A hosted form with its settings. */
 export interface Form extends Schema<'Form'> {}
 /** The appearance and behaviour of a form; all settings are optional. */
 export interface FormSettings extends Given<Schema<'FormSettings'>> {}
-/** A field of a form beside those of its type. */
+/** An additional field of a form. */
 export interface FormAdditionalField extends Schema<'FormAdditionalField'> {}
 
 /** The kind and the id of a form, and its settings. */
@@ -280,12 +280,12 @@ export interface Operation extends Omit<Schema<'Operation'>, 'name'> {
 /** All operations that a rule can be made of. */
 export interface OperationNames extends Schema<'OperationNames'> {}
 
-/** A new rule: its id, and what it does. */
+/** A new rule: its id and its operations. */
 export interface CreateRule extends Query<'createRule'> {
   /** Applied one after another; 1 to 64. */
   readonly operations: readonly Given<Operation>[];
 }
-/** A rule to try, and what it is applied to. */
+/** A rule to test, and its input. */
 export interface TestRule {
   /** A stored rule; either this or `operations` is needed. */
   readonly id?: string | undefined;
@@ -294,7 +294,7 @@ export interface TestRule {
   /** The object that the rule is applied to. */
   readonly input: object;
 }
-/** What a rule makes of an input. */
+/** The output of a rule. */
 export interface RuleTestReply extends Omit<Schema<'RuleTestReply'>, 'output'> {
   /** The object after the rule. */
   output: Readonly<Record<string, unknown>>;
@@ -308,7 +308,7 @@ export interface DeleteRule extends Query<'deleteRule'> {}
 export interface Csr extends Schema<'Csr'> {}
 /** A client certificate; its id is the `client_cert_id` of proxy requests. */
 export interface Certificate extends Schema<'Certificate'> {}
-/** Who a certificate is for. Only `cn` is needed. */
+/** The subject of a certificate. Only `cn` is required. */
 export interface CreateCsr extends Given<Schema<'CreateCsr'>> {}
 /** Names a request for a certificate. */
 export interface DeleteCsr extends Query<'deleteCsr'> {}
@@ -317,7 +317,7 @@ export interface CreateCertificate extends Query<'createCertificate'> {
   /** One certificate in PEM; those that issued it may follow, each after the one that it issued. */
   readonly pem: string;
 }
-/** Which certificates to list; nothing means all of the account. */
+/** A filter of certificates; by default all of the account. */
 export interface ListCertificates extends Pick<Query<'readCertificates'>, 'csr_id'> {}
 /** Names a certificate. */
 export interface DeleteCertificate extends Query<'deleteCertificate'> {}
@@ -327,17 +327,17 @@ export interface ProxyRequest extends Given<Omit<Schema<'ProxyRequest'>, 'header
   /** One member each: a name and its value. */
   readonly headers?: readonly Readonly<Record<string, string>>[] | undefined;
 }
-/** Where the outcome of a request is reported to, and what goes with it. */
+/** The webhook that receives the outcome of a request. */
 export interface ProxyWebhook extends Given<Omit<Schema<'ProxyWebhook'>, 'metadata'>> {
-  /** Members to add to what the webhook says, at most 64 KB; those with the name of one of its own are omitted. */
+  /** Members to add to the webhook's body, at most 64 KB; those with the name of an existing member are omitted. */
   readonly metadata?: object | undefined;
 }
 
-/** The request to send, and where the outcome is reported. */
+/** A request to send, and the webhook for its outcome. */
 export interface ProxyOrder {
-  /** What is sent. */
+  /** The request to the third party. */
   readonly request: ProxyRequest;
-  /** Whether the call waits for the outcome. */
+  /** True if the call waits for the outcome. */
   readonly synchronous?: boolean | undefined;
   /** Receives the outcome; required unless the call is synchronous. */
   readonly webhook?: ProxyWebhook | undefined;
@@ -358,7 +358,7 @@ export interface ProxyFetch
   extends Omit<Query<'proxyGet'>, 'tokenization_algorithm'>,
     ProxyOrder,
     Unlocking {}
-/** Which card to have a network token made for, and by whom. */
+/** A card, and the requester of its network token. */
 export interface RequestNetworkToken extends Query<'requestNetworkToken'>, Unlocking {
   /** Receives the outcome. */
   readonly webhook: ProxyWebhook;
@@ -366,35 +366,35 @@ export interface RequestNetworkToken extends Query<'requestNetworkToken'>, Unloc
 
 /** A request was accepted: `id` is its `X-Vault-Request-Id`, and the `webhook-id` of its webhook. */
 export interface ProxyAccepted extends Schema<'ProxyAccepted'> {}
-/** What a third party answered. */
+/** The reply of a third party. */
 export interface ProxyReply extends Schema<'ProxyReply'> {}
 
-/** What a third party answered to data that was sent out. */
+/** The reply of a third party to a request with stored data. */
 export interface PostWebhook extends Schema<'PostWebhook'> {}
 /** Data fetched from a third party was stored; without `token_info` its last answer was 429 or 5xx. */
 export interface GetWebhook extends Schema<'GetWebhook'> {}
 /** A network token was made and stored. */
 export interface NetworkTokenWebhook extends Schema<'NetworkTokenWebhook'> {}
-/** Something was sent to a capture endpoint and stored. */
+/** An item was stored through a capture endpoint. */
 export interface CaptureWebhook extends Schema<'CaptureWebhook'> {}
 /** There is no reply to report. With the code `outcome_unknown` the request may have had its effect. */
 export interface FailureWebhook extends Omit<Schema<'FailureWebhook'>, 'code'> {
-  /** Why; with `outcome_unknown` the request may have had its effect. */
+  /** The error; with `outcome_unknown` the request may have had its effect. */
   code: ErrorCode;
 }
 
-/** A new key: its name, and its passphrase where you choose one. */
+/** A new key: its name, and its passphrase unless one is to be generated. */
 export interface CreateKey extends Given<Schema<'CreateKey'>> {}
-/** A key with its passphrase now and the one from now on. */
+/** A key with its present and its new passphrase. */
 export interface ChangePassphrase extends Given<Schema<'ChangePassphrase'>> {}
-/** Which page of the keys. */
+/** A page of the keys. */
 export interface ListKeys extends Query<'listKeys'> {}
-/** What to read of the log; nothing means all of it. */
+/** A filter of the log; by default all of it. */
 export interface ReadAudit extends Query<'readAudit'> {}
-/** Which key to delete, and whether together with what it holds. */
+/** Names a key to delete, alone or together with its data. */
 export interface DeleteKey extends Query<'deleteKey'> {}
 
 /** The number to check. */
 export interface CheckLuhn extends Query<'checkLuhn'> {}
-/** How long the passphrase is to be. */
+/** The length of the passphrase. */
 export interface GeneratePassphrase extends Query<'generatePassphrase'> {}

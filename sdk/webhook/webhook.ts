@@ -1,21 +1,19 @@
-/** For receivers of webhooks: verifies that a call is authentic and recent, and parses it. */
+/** Verification of webhooks for their receivers: a call is authentic and recent, and its body is parsed. */
 import { VaultError } from '../transport/errors.ts';
 import type { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../transport/types.ts';
-import { digestOfText, sameBytes, signer } from './crypto.ts';
-import { headerValues, type WebhookHeaders } from './headers.ts';
 
 /**
  * Why a call was rejected. All codes except `body_malformed`, whose body is signed, mean that the call is not
  * authentic.
  */
 export type WebhookErrorCode =
-  /** `webhook-id`, `webhook-timestamp` or `webhook-signature` is not there. */
+  /** `webhook-id`, `webhook-timestamp` or `webhook-signature` is missing. */
   | 'header_missing'
   /** One of the headers came more than once, or the time is not a number of seconds. */
   | 'header_malformed'
   /** The call is older or newer than `toleranceSeconds`: a replay, or a wrong clock. */
   | 'timestamp_out_of_tolerance'
-  /** No signature fits: another secret, or something was changed on the way. */
+  /** No signature matches: the secret is another one, or the call was changed in transit. */
   | 'signature_mismatch'
   /** The secret in `X-Vault-Webhook-Secret` is another one. */
   | 'secret_mismatch'
@@ -51,11 +49,19 @@ export class VaultWebhookError extends VaultError {
  */
 export type WebhookPayload = PostWebhook | GetWebhook | NetworkTokenWebhook | FailureWebhook;
 
-/** How strictly a webhook's time is checked. */
+/** `Headers`, Node's `IncomingHttpHeaders`, or a plain object with names in any case. */
+export type WebhookHeaders =
+  | {
+      /** As `Headers` has it. */
+      readonly get: (name: string) => string | null | undefined;
+    }
+  | { readonly [name: string]: string | readonly string[] | undefined };
+
+/** Options of a check. */
 export interface VerifyOptions {
-  /** How far the call's time may be from now, either way; 300. */
+  /** The largest difference between the call's time and now, either way; 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** The time to compare with, as `Date.now()` has it. */
+  /** The time to compare with, as `Date.now()` returns it. */
   readonly now?: number | undefined;
 }
 
@@ -73,7 +79,7 @@ async function verify<Metadata extends object = object, Payload = WebhookPayload
   if (!(toleranceSeconds >= 0 && toleranceSeconds < Number.POSITIVE_INFINITY)) {
     throw new VaultError('toleranceSeconds must be a number of seconds.');
   }
-  const sign = await signer(secret);
+  const key = await hmacKeyOf(secret);
   const bytes = bytesOf(body);
   const id = neededHeader(headers, 'webhook-id');
   const time = neededHeader(headers, 'webhook-timestamp');
@@ -85,7 +91,7 @@ async function verify<Metadata extends object = object, Payload = WebhookPayload
   if (!(Math.abs(Math.floor(now / 1000) - Number(time)) <= toleranceSeconds)) {
     throw new VaultWebhookError('timestamp_out_of_tolerance');
   }
-  const signature = await sign(`${id}.${time}.`, bytes);
+  const signature = await sign(key, `${id}.${time}.`, bytes);
   if (!listed(signatures, signature)) {
     throw new VaultWebhookError('signature_mismatch');
   }
@@ -157,14 +163,80 @@ function parsed(bytes: Uint8Array): object {
   return value;
 }
 
+/** Every value of a header; `name` is in lower case. */
+function headerValues(headers: WebhookHeaders, name: string): readonly string[] {
+  if (hasGet(headers)) {
+    const value = headers.get(name);
+    return typeof value === 'string' ? [value] : [];
+  }
+  return Object.entries(headers)
+    .filter(([own]) => own.toLowerCase() === name)
+    .flatMap(([, value]) => value ?? []);
+}
+
+function hasGet(
+  headers: WebhookHeaders,
+): headers is { readonly get: (name: string) => string | null | undefined } {
+  return typeof headers.get === 'function';
+}
+
+const ENCODED = 'whsec_';
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** The key of a secret. Throws a VaultError for a text that cannot be a secret. */
+async function hmacKeyOf(secret: string): Promise<CryptoKey> {
+  const { subtle } = crypto;
+  if (subtle === undefined) {
+    throw new VaultError('This page has no WebCrypto: webhooks are checked on servers, or under https.');
+  }
+  return subtle.importKey('raw', keyBytesOf(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+}
+
+/** HMAC-SHA-256 (RFC 2104) over a prefix and the body after it. */
+async function sign(key: CryptoKey, prefix: string, body: Uint8Array): Promise<Uint8Array> {
+  const before = new TextEncoder().encode(prefix);
+  const content = new Uint8Array(before.length + body.length);
+  content.set(before);
+  content.set(body, before.length);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, content));
+}
+
+function keyBytesOf(secret: string): Uint8Array<ArrayBuffer> {
+  // Otherwise a missing setting would result in a key that everyone knows.
+  if (typeof secret !== 'string' || secret === '' || secret === ENCODED) {
+    throw new VaultError('secret must be the secret of the webhook.');
+  }
+  if (!secret.startsWith(ENCODED)) {
+    return new TextEncoder().encode(secret);
+  }
+  const encoded = secret.slice(ENCODED.length);
+  if (!BASE64.test(encoded)) {
+    throw new VaultError('secret must be Base64 after whsec_.');
+  }
+  return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
+}
+
+/** The SHA-256 of a text. Comparing digests does not reveal how much of two texts is equal. */
+async function digestOfText(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+}
+
+/** Compares in a time that only depends on the lengths. */
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  let different = a.length ^ b.length;
+  for (let at = 0; at < b.length; at += 1) {
+    different |= (a[at] ?? 0) ^ (b[at] ?? 0);
+  }
+  return different === 0;
+}
+
 /**
  * The checks of a receiver of webhooks.
  * @see /guide/webhooks
  */
 export interface Webhooks {
   /**
-   * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
-   * fresh, and returns what it says. `headers` are all those of the call, as fetch or Node have them; `body` is the
+   * Verifies that a webhook call was made by the vault under your secret, unchanged and recent, and returns its content. `headers` are all those of the call, as fetch or Node have them; `body` is the
    * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request or the
    * capture endpoint.
    * One event may be called several times: repeats have the same `webhook-id`. `Metadata` is the type of the metadata
@@ -187,5 +259,5 @@ export interface Webhooks {
   ) => Promise<Payload & Readonly<Metadata>>;
 }
 
-/** For receivers of webhooks: is a call the vault's own, and what does it say? */
+/** Verifies webhooks in their receiver. */
 export const webhooks: Webhooks = { verify };

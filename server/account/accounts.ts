@@ -18,7 +18,6 @@ import {
 import type { WhoAmI } from './schema.ts';
 import type { AccountStore } from './store.ts';
 
-/** Password changes of one account in a window. */
 const CHANGES_MAX = 5;
 const WINDOW_MS = 60_000;
 
@@ -36,29 +35,21 @@ export class Accounts {
     private readonly randomId: RandomId,
   ) {}
 
-  /** Describes the caller and this server. */
   async whoami({ account }: AccountContext): Promise<WhoAmI> {
     const { environment, version } = this.settings;
-    const { credential, unmasked } = account;
-    const rights = credential && {
-      id: credential.id,
-      scopes: [...credential.scopes],
-      ...(credential.keys && { keys: [...credential.keys] }),
-      unmasked,
-    };
+    const { name: user, credential, unmasked } = account;
+    const shown = { user, environment, api_version: version, backwards_compatibility: 'v1' } as const;
+    if (credential === undefined) {
+      return shown;
+    }
+    const { id, scopes, keys } = credential;
     return {
-      user: account.name,
-      environment,
-      api_version: version,
-      backwards_compatibility: 'v1',
-      ...(rights && { credential: rights }),
+      ...shown,
+      credential: { id, scopes: [...scopes], ...(keys && { keys: [...keys] }), unmasked },
     };
   }
 
-  /**
-   * Replaces the password that the caller signed in with, on every server at once or after `overlapMs`, by one of 256 random
-   * bits when none is chosen. Rejects with `password_changed` when that is no longer the password, and with `too_many_changes`.
-   */
+  /** Replaces the caller's password, generated if omitted. Rejects with `password_changed` or `too_many_changes`. */
   async changePassword(
     ctx: AccountContext,
     chosen: SecretBytes | undefined,
@@ -85,7 +76,6 @@ export class Accounts {
     return { user: name, password: decodeSecret(password) };
   }
 
-  /** Returns the account of this name with its current rights; undefined for an unknown name. */
   async lookUp(name: string): Promise<Account | undefined> {
     return (await this.records.find(name))?.account;
   }
@@ -104,13 +94,11 @@ export class Accounts {
     return isAdded ? toAccountInfo(name, record) : undefined;
   }
 
-  /** Lists all accounts in the order of their names. */
   async list(): Promise<readonly AccountInfo[]> {
     const found = await this.store.list();
-    const infos = await Promise.all(
+    return Promise.all(
       found.map(async ({ name, record }) => toAccountInfo(name, await this.records.open(name, record))),
     );
-    return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Returns the id of the account of this name, and the revision of its record, which may be an older copy. */
@@ -120,10 +108,7 @@ export class Accounts {
     return aid === undefined ? undefined : { aid, revision };
   }
 
-  /**
-   * Changes the given rights, on every server at once; undefined for an unknown name. `acceptsOlder`: a record that is older
-   * than its newest change becomes the newest, with all its members.
-   */
+  /** Changes the given rights on every server; undefined for an unknown name. `acceptsOlder`: see `AccountRecords.change`. */
   async set(
     name: string,
     { unmasked, paying, hosts }: AccountSettings,
@@ -164,7 +149,6 @@ export class Accounts {
     return info;
   }
 
-  /** Makes a new password with 256 bits of randomness. */
   makePassword(): Promise<Secret<string>> {
     return this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
   }

@@ -1,11 +1,11 @@
-import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
-import { encodeSecret, type Secret } from '../core/secret.ts';
+import { CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
+import { existing } from '../cli/operator.ts';
+import { encodeSecret } from '../core/secret.ts';
 import { isCredentialId } from '../domain/account.ts';
 import { isHostPattern } from '../domain/text/network.ts';
 import type { Accounts } from './accounts.ts';
 import type { AccountInfo, AccountSettings } from './records.ts';
 
-/** The needs of commands about accounts. */
 interface Needs {
   readonly accounts: Accounts;
 }
@@ -24,7 +24,7 @@ const SETTINGS = {
   },
 } as const;
 
-function checkName({ argument }: Pick<CommandCall, 'argument'>): void {
+function checkName({ argument }: { readonly argument: string }): void {
   if (!NAME.test(argument)) {
     throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
   }
@@ -48,24 +48,13 @@ function hostsOf(values: readonly string[]): readonly string[] {
   return [...new Set(hosts)];
 }
 
-/** The settings that the options change. */
 function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings {
-  return {
-    ...(unmasked === undefined ? {} : { unmasked }),
-    ...(paying === undefined ? {} : { paying }),
-    ...(hosts === undefined ? {} : { hosts: hostsOf(hosts) }),
-  };
+  return { unmasked, paying, hosts: hosts && hostsOf(hosts) };
 }
 
 /** An account as JSON, without internal ids. */
-function dataOf({ name, unmasked, paying, hosts, created_at }: AccountInfo) {
-  return {
-    name,
-    unmasked,
-    paying,
-    hosts,
-    created_at,
-  };
+function dataOf({ aid: _, ...shown }: AccountInfo) {
+  return shown;
 }
 
 /** Accounts as a table; the columns match those of the help text. */
@@ -83,17 +72,7 @@ function tableOf(accounts: readonly AccountInfo[]): Table {
   };
 }
 
-/** Rejects an account that does not exist. */
-function existing<Found>(found: Found | undefined): Found {
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found;
-}
-
-/**
- * `vault account create NAME`. The generated password is printed once and not stored in plain text (PCI DSS 8.3.2).
- */
+/** `vault account create NAME`. The generated password is printed once and not stored in plain text (PCI DSS 8.3.2). */
 const createAccount = defineCommand({
   words: ['account', 'create'],
   argument: 'NAME',
@@ -107,12 +86,8 @@ const createAccount = defineCommand({
   },
   async run({ argument, options }, { accounts }: Needs) {
     const generated = await accounts.makePassword();
-    const account = await accounts.create(
-      argument,
-      encodeSecret(generated),
-      settingsOf(options),
-      'generated',
-    );
+    const settings = settingsOf(options);
+    const account = await accounts.create(argument, encodeSecret(generated), settings, 'generated');
     if (account === undefined) {
       throw new CommandError('An account with this name already exists.', 1);
     }
@@ -124,7 +99,6 @@ const createAccount = defineCommand({
   },
 });
 
-/** `vault account list`. It shows no passwords and no internal ids. */
 const listAccounts = defineCommand({
   words: ['account', 'list'],
   options: {},
@@ -144,7 +118,6 @@ const ACCEPT = {
   },
 } as const;
 
-/** `vault account set NAME`. Only the given settings change. */
 const setAccount = defineCommand({
   words: ['account', 'set'],
   argument: 'NAME',
@@ -154,25 +127,17 @@ const setAccount = defineCommand({
   opens: 'vault',
   check(call) {
     checkName(call);
-    if (Object.keys(settingsOf(call.options)).length === 0 && call.options['accept-older'] !== true) {
+    const { unmasked, paying, hosts } = settingsOf(call.options);
+    if ((unmasked ?? paying ?? hosts ?? call.options['accept-older']) === undefined) {
       throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
     }
   },
   async run({ argument, options }, { accounts }: Needs) {
-    const accepts = options['accept-older'] === true;
-    const account = existing(await accounts.set(argument, settingsOf(options), accepts));
+    const account = existing(await accounts.set(argument, settingsOf(options), options['accept-older']));
     return { data: dataOf(account), shown: tableOf([account]) };
   },
 });
 
-/** Sets a generated password; sign-ins with the old one fail from then on. */
-async function replacePassword({ accounts }: Needs, name: string): Promise<Secret<string>> {
-  const password = await accounts.makePassword();
-  const isSet = await accounts.setPassword(name, encodeSecret(password), 'generated');
-  return existing(isSet ? password : undefined);
-}
-
-/** `vault account password NAME`. */
 const setPassword = defineCommand({
   words: ['account', 'password'],
   argument: 'NAME',
@@ -182,8 +147,10 @@ const setPassword = defineCommand({
   audit: { action: 'password.change', account: true },
   opens: 'vault',
   check: checkName,
-  async run({ argument: name }, needs: Needs) {
-    const password = (await replacePassword(needs, name)).expose();
+  async run({ argument: name }, { accounts }: Needs) {
+    const generated = await accounts.makePassword();
+    const isSet = await accounts.setPassword(name, encodeSecret(generated), 'generated');
+    const password = existing(isSet ? generated : undefined).expose();
     return { data: { name, password }, shown: `The new password of ${name}, shown only once:\n${password}` };
   },
 });
@@ -213,5 +180,4 @@ const deleteAccount = defineCommand({
   },
 });
 
-/** The commands `account create`, `list`, `set`, `password` and `delete`. */
 export const accountCommands = [createAccount, listAccounts, setAccount, setPassword, deleteAccount];

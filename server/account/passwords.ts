@@ -3,7 +3,7 @@ import { VaultError } from '../core/errors.ts';
 import { encodeSecret, type SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { hasGeneratedForm, isFastHash, type PasswordHash, pepperIdOf } from '../domain/account.ts';
-import { parseDuration } from '../domain/text/duration.ts';
+import { parseDuration } from '../domain/text/time.ts';
 import type { AccountRecord, AccountRecords, KnownAccount } from './records.ts';
 
 /** The name of the decoy, which no account has. */
@@ -14,13 +14,12 @@ const OVERLAP_MS_MAX = 7 * 24 * 60 * 60 * 1_000;
 /** `generated`: by the vault, with 256 bits of randomness. */
 export type PasswordOrigin = 'generated' | 'chosen';
 
-/** The hash and the record that stand for an account that does not exist. */
+/** The hash and the record of an account that does not exist. */
 interface Decoy {
   readonly phc: string;
   readonly record: Uint8Array;
 }
 
-/** Hashes and verifies the passwords of accounts. */
 export class Passwords {
   private decoy: Promise<Decoy> | undefined;
 
@@ -43,8 +42,8 @@ export class Passwords {
    * Returns the hash that a password matches; undefined for a wrong password or without an account. The cost depends on the
    * form of the password: one of the form of a generated password is verified by a keyed hash, any other is stretched once,
    * with or without an account, so that the time of a reply does not reveal which names exist. It is higher only for accounts
-   * that have chosen a password of the generated form, that have not signed in since their records tell the form, or whose
-   * replaced chosen password is still valid.
+   * with a chosen password of the generated form, with a record that does not name the form yet, or with a replaced chosen
+   * password that is still valid.
    */
   async check(
     known: KnownAccount | undefined,
@@ -79,17 +78,12 @@ export class Passwords {
    * password to a record, after `proof` was right; returns the account with its new hash. If that fails, the next sign-in
    * retries.
    */
-  async upgrade(
-    known: KnownAccount,
-    proof: string,
-    password: SecretBytes,
-  ): Promise<{ readonly known: KnownAccount; readonly proof: string }> {
+  async upgrade(known: KnownAccount, proof: string, password: SecretBytes) {
     const better = proof === known.phc ? await this.betterHash(known, password) : undefined;
     if (better === undefined) {
       return { known, proof };
     }
-    const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
-    const edit = (record: AccountRecord) => (isOld(record) ? { ...record, ...better } : record);
+    const edit = (record: AccountRecord) => (record.phc === known.phc ? { ...record, ...better } : record);
     const changed = await this.records.change(known.account.name, edit).catch(() => undefined);
     return changed?.phc === better.phc
       ? { known: { ...known, ...better }, proof: better.phc }
@@ -97,10 +91,7 @@ export class Passwords {
   }
 
   /** Returns the hash that replaces the one of a record after its password was right; undefined to keep it. */
-  private async betterHash(
-    { phc, stretched }: KnownAccount,
-    password: SecretBytes,
-  ): Promise<PasswordHash | undefined> {
+  private async betterHash({ phc, stretched }: KnownAccount, password: SecretBytes) {
     const wanted = this.wantedPepper();
     const isUnsaid = stretched === undefined && !isFastHash(phc);
     const isGenerated = stretched === undefined && this.crypto.passes(password, hasGeneratedForm);
@@ -145,11 +136,7 @@ export function overlapOf(overlap: string | undefined): number | undefined {
   return ms;
 }
 
-/** Finds the first hash that a password matches. */
-async function findRight(
-  hashes: readonly PasswordHash[],
-  verify: (hash: PasswordHash) => Promise<boolean>,
-): Promise<string | undefined> {
+async function findRight(hashes: readonly PasswordHash[], verify: (hash: PasswordHash) => Promise<boolean>) {
   for (const hash of hashes) {
     if (await verify(hash)) {
       return hash.phc;

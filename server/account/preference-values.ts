@@ -1,6 +1,6 @@
 import { Value } from '@sinclair/typebox/value';
-import { type JsonValue, parseJson, stringifyJson } from '../domain/json/json.ts';
-import { toPlain } from '../domain/json/plain.ts';
+import { VaultError } from '../core/errors.ts';
+import { type JsonValue, parseJson, stringifyJson, toPlain } from '../domain/json/json.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
 import type { Preferences } from '../request/context.ts';
 import { SYSTEM_PREFERENCES } from './schema.ts';
@@ -26,25 +26,17 @@ const VALUE_BYTES_MAX = 4_096;
 const SYSTEM: ReadonlyMap<string, (typeof SYSTEM_PREFERENCES.properties)[keyof Preferences]> = new Map(
   Object.entries(SYSTEM_PREFERENCES.properties),
 );
-const DEFAULTS = Object.freeze(Value.Default(SYSTEM_PREFERENCES, {}) as Omit<Preferences, 'default_limit'>);
-
+const DEFAULTS = Object.freeze(Value.Default(SYSTEM_PREFERENCES, {}) as Preferences);
 const encoder = new TextEncoder();
-function bytesOf(text: string): number {
-  return encoder.encode(text).length;
-}
 
-/** Whether a preference changes the behaviour of the vault. Such a preference always has a value. */
+/** Returns whether a preference changes the behaviour of the vault. Such a preference always has a value. */
 export function isSystemPreference(key: string): boolean {
   return SYSTEM.has(key);
 }
 
-/** The parsers of query parameters, in the order in which they are tried. */
 const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
 
-/**
- * Returns the value that the vault uses: the value itself, or a text parsed like the query parameter; undefined if it is
- * invalid.
- */
+/** Returns a valid value, also from a text like that of the query parameter; undefined if it is invalid. */
 function meaningOf(key: string, value: unknown): unknown {
   const schema = SYSTEM.get(key);
   if (schema === undefined) {
@@ -54,35 +46,35 @@ function meaningOf(key: string, value: unknown): unknown {
   return [value, ...readings].find((reading) => Value.Check(schema, reading));
 }
 
-/** The JSON text of a valid value, or the reason why it is invalid for this preference. */
-export type CheckedPreference =
-  | { readonly kind: 'valid'; readonly text: string }
-  | { readonly kind: 'invalid' | 'too_large' };
-
-/** Checks the value of a preference. Preferences of the account's own may have any value of at most 4096 bytes. */
-export function checkPreference(key: string, value: JsonValue): CheckedPreference {
+/** Returns the JSON text of a valid value. Throws `body_too_large` or `invalid_request`. */
+export function checkPreference(key: string, value: JsonValue): string {
   const text = stringifyJson(value);
-  if (bytesOf(text) > VALUE_BYTES_MAX) {
-    return { kind: 'too_large' };
+  if (Buffer.byteLength(text) > VALUE_BYTES_MAX) {
+    throw new VaultError('body_too_large', { field: 'body.value' });
   }
-  return !isSystemPreference(key) || meaningOf(key, toPlain(value)) !== undefined
-    ? { kind: 'valid', text }
-    : { kind: 'invalid' };
+  if (isSystemPreference(key) && meaningOf(key, toPlain(value)) === undefined) {
+    throw new VaultError('invalid_request', {
+      field: 'body.value',
+      expected: 'is no value of this preference',
+    });
+  }
+  return text;
 }
 
-/** Returns the preferences with one of them set; undefined if that exceeds the limits of an account. */
 export function withPreference(
   own: readonly OwnPreference[],
   key: string,
   text: string,
-): readonly OwnPreference[] | undefined {
+): readonly OwnPreference[] {
   const next: readonly OwnPreference[] = [...withoutPreference(own, key), [key, text]];
   const chosen = next.filter(([name]) => !isSystemPreference(name));
-  const bytes = chosen.reduce((sum, [, value]) => sum + bytesOf(value), 0);
-  return chosen.length > OWN_MAX || bytes > OWN_BYTES_MAX ? undefined : next;
+  const bytes = chosen.reduce((sum, [, value]) => sum + Buffer.byteLength(value), 0);
+  if (chosen.length > OWN_MAX || bytes > OWN_BYTES_MAX) {
+    throw new VaultError('preferences_full');
+  }
+  return next;
 }
 
-/** Returns the preferences without one of them. */
 export function withoutPreference(own: readonly OwnPreference[], key: string): readonly OwnPreference[] {
   return own.filter(([name]) => name !== key);
 }
@@ -101,8 +93,7 @@ export function showPreferences(own: readonly OwnPreference[]): readonly ShownPr
 
 /** Returns the values that the vault uses: valid ones that are set, otherwise the defaults. */
 export function readPreferences(own: readonly OwnPreference[]): Preferences {
-  const values: Record<string, unknown> = { default_limit: undefined, ...DEFAULTS };
-  values['default_limit'] = undefined;
+  const values: Record<string, unknown> = { ...DEFAULTS, default_limit: undefined };
   for (const [key, text] of own) {
     const value = isSystemPreference(key)
       ? meaningOf(key, toPlain(parseJson(encoder.encode(text))))
@@ -112,13 +103,4 @@ export function readPreferences(own: readonly OwnPreference[]): Preferences {
     }
   }
   return values as unknown as Preferences;
-}
-
-/** Returns the number of entries of a listing: as requested, as preferred, or the default of that listing. */
-export function preferredLimit(
-  { default_limit }: Preferences,
-  asked: number | undefined,
-  byDefault: number,
-): number {
-  return asked ?? default_limit ?? byDefault;
 }

@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import { type JsonValue, parseStoredObject } from '../domain/json/json.ts';
+import { parseStoredObject } from '../domain/json/json.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
@@ -25,33 +25,19 @@ export class AccountPreferences {
     private readonly metering: Metering,
   ) {}
 
-  /**
-   * Sets one preference; `body` is the JSON text as it was sent. Rejects with `invalid_request`, `body_too_large`,
-   * `preferences_full`, and with `not_allowed` a preference that decides what others see.
-   */
-  async set(ctx: AccountContext, body: Uint8Array): Promise<Uint8Array> {
+  /** Sets a preference by JSON text. Rejects with `invalid_request`, `body_too_large`, `preferences_full`, `not_allowed`. */
+  async set(ctx: AccountContext, body: Uint8Array) {
     const { key, value } = parsePreference(body);
-    const checked = checkPreference(key, value);
-    if (checked.kind !== 'valid') {
-      const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
-      const expected = checked.kind === 'too_large' ? undefined : 'is no value of this preference';
-      throw new VaultError(code, { field: 'body.value', expected });
-    }
+    const text = checkPreference(key, value);
     if (key === 'mask_fields') {
       requireReveal(ctx.account, 'body.key');
     }
     if (key === 'default_algorithm' && typeof value === 'string') {
       requireAlgorithm(ctx.account, value, 'body.value');
     }
-    await this.change(ctx, (own) => {
-      const next = withPreference(own, key, checked.text);
-      if (!next) {
-        throw new VaultError('preferences_full');
-      }
-      return next;
-    });
+    await this.change(ctx, (own) => withPreference(own, key, text));
     this.metering.count(ctx, 'preference');
-    return encoder.encode(textOf({ key, value: checked.text, is_default: false }));
+    return { key, jsonBytes: encoder.encode(textOf({ key, value: text, is_default: false })) };
   }
 
   /** Returns one preference. Rejects with `preference_not_found`. */
@@ -92,10 +78,7 @@ export class AccountPreferences {
   }
 
   /** Changes the preferences, on every server at once; if `edit` throws, nothing changes. */
-  private change(
-    ctx: AccountContext,
-    edit: (own: readonly OwnPreference[]) => readonly OwnPreference[],
-  ): Promise<void> {
+  private change(ctx: AccountContext, edit: (own: readonly OwnPreference[]) => readonly OwnPreference[]) {
     return this.records.changeOwn(ctx, (record) => ({
       ...record,
       preferences: edit(record.preferences ?? []),
@@ -103,7 +86,7 @@ export class AccountPreferences {
   }
 }
 
-function parsePreference(body: Uint8Array): { readonly key: string; readonly value: JsonValue } {
+function parsePreference(body: Uint8Array) {
   const members = parseStoredObject(body);
   const key = members.get('key');
   if (typeof key !== 'string' || !isIdentifier(key)) {

@@ -1,10 +1,10 @@
 import type { Audit } from '../audit/audit.ts';
 import type { AuditStore } from '../audit/store.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { createKeyedMutex, createTickJoin, replaceOrConfirm } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
-import type { Crypto } from '../crypto/client.ts';
+import { type Crypto, openJson, sealJson } from '../crypto/client.ts';
 import { type FormerPassword, type PasswordHash, REVISION_GONE } from '../domain/account.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import { type OwnPreference, readPreferences } from './preference-values.ts';
@@ -15,10 +15,6 @@ const CHANGE_TRIES_MAX = 10;
 const CACHED_MS = 60_000;
 const CACHED_MAX = 10_000;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-/** Rights of an account, which an operator sets. */
 interface Rights {
   readonly unmasked: boolean;
   readonly paying: boolean;
@@ -40,7 +36,6 @@ export interface AccountRecord extends Rights, PasswordHash {
   readonly preferences?: readonly OwnPreference[];
 }
 
-/** An account as operators see it. */
 export interface AccountInfo extends Rights {
   readonly name: string;
   readonly aid: string;
@@ -48,12 +43,8 @@ export interface AccountInfo extends Rights {
 }
 
 /** An account with the bytes of its record. */
-export interface KnownAccount {
+export interface KnownAccount extends PasswordHash {
   readonly record: Buffer;
-  readonly phc: string;
-  /** As in its record. */
-  readonly stretched: boolean | undefined;
-  /** As in its record. */
   readonly former: FormerPassword | undefined;
   readonly revision: number;
   readonly account: Account;
@@ -67,9 +58,7 @@ export interface KnownAccount {
 export class AccountRecords {
   /** Opened records by the name of their account, used only while the stored record is the same. */
   private readonly opened: Memory<KnownAccount>;
-  /** Shares reads between the requests of one tick. */
   private readonly reading = createTickJoin<Buffer | undefined>();
-  /** Runs the changes of one account in order. */
   private readonly mutex = createKeyedMutex();
 
   constructor(
@@ -80,10 +69,9 @@ export class AccountRecords {
     now: Clock,
     private readonly randomId: RandomId,
   ) {
-    this.opened = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.opened = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
-  /** Reads the sealed record of an account. */
   read(name: string): Promise<Buffer | undefined> {
     return this.store.read(name);
   }
@@ -102,10 +90,7 @@ export class AccountRecords {
     return this.opened.get(name);
   }
 
-  /**
-   * Opens the record of an account that was read. One that is older than its newest change is read again, since that change may
-   * be recent; if it is still stored, it is reported and rejected with `record_rolled_back`.
-   */
+  /** Opens a record that was read. One older than its newest change is read again; rejects with `record_rolled_back`. */
   async openKnown(name: string, record: Buffer): Promise<KnownAccount | undefined> {
     const opened = await this.open(name, record);
     const { phc, stretched, former, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
@@ -129,17 +114,14 @@ export class AccountRecords {
     return fresh;
   }
 
-  /** Opens the sealed record of an account of this name. Rejects with `integrity_failed` for any other bytes. */
+  /** Opens a record as `openAccount` does. */
   open(name: string, record: Uint8Array): Promise<AccountRecord> {
     return openAccount(this.crypto, name, record);
   }
 
   /** Seals the record of an account, bound to its name. */
   seal(name: string, record: AccountRecord): Promise<Uint8Array> {
-    return this.crypto.sealRecord({
-      place: placeOf(name),
-      plaintext: encoder.encode(JSON.stringify(record)),
-    });
+    return sealJson(this.crypto, '', 'account', name, record);
   }
 
   /** Reads the newest revision that the account's security log names; 0 if it names none. */
@@ -228,7 +210,7 @@ export class AccountRecords {
     }
   }
 
-  /** Reports an older record in the account's security log. Nobody can sign in to the account until it is repaired. */
+  /** Reports an older record in the account's security log. Sign-ins to the account fail until it is repaired. */
   private recordRollback(name: string, aid: string): Promise<void> {
     return this.audit.record({
       ...{ aid, action: 'sign_in', outcome: 'record_rolled_back', actor: 'vault', object: `account/${name}` },
@@ -238,21 +220,12 @@ export class AccountRecords {
 }
 
 /** Opens the sealed record of an account of this name. Rejects with `integrity_failed` for any other bytes. */
-export async function openAccount(
-  crypto: Pick<Crypto, 'openRecord'>,
-  name: string,
-  record: Uint8Array,
-): Promise<AccountRecord> {
-  const opened = await crypto.openRecord({ place: placeOf(name), record });
-  return JSON.parse(decoder.decode(opened)) as AccountRecord; // The record is authenticated.
+export function openAccount(crypto: Crypto, name: string, record: Uint8Array): Promise<AccountRecord> {
+  return openJson(crypto, '', 'account', name, record);
 }
 
 /** Returns the members of a record that operators see: all but the password's hash and the preferences. */
 export function toAccountInfo(name: string, record: AccountRecord): AccountInfo {
   const { aid, unmasked, paying, hosts, created_at } = record;
   return { name, aid, unmasked, paying, hosts, created_at };
-}
-
-function placeOf(name: string) {
-  return { purpose: 'record', account: '', kind: 'account', path: [name] } as const;
 }

@@ -3,7 +3,7 @@ import { secretBytes } from '../core/secret.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../schema/common.ts';
+import { Message } from '../schema/common.ts';
 import type { Accounts } from './accounts.ts';
 import { overlapOf } from './passwords.ts';
 import type { AccountPreferences } from './preferences.ts';
@@ -19,19 +19,12 @@ import {
   WhoAmI,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly accounts: Accounts;
   readonly preferences: AccountPreferences;
 }
 
-const COMMON = {
-  noun: 'admin',
-  auth: 'basic',
-  passphrase: 'none',
-  meter: [],
-  idempotent: false,
-} as const;
+const COMMON = { noun: 'admin', auth: 'basic', meter: [] } as const;
 
 const whoami = defineRoute({
   ...COMMON,
@@ -42,8 +35,6 @@ const whoami = defineRoute({
   summary: 'Identify the account',
   description:
     'Returns the name of the account that the credentials belong to, and the environment and version of the server.',
-  query: NO_QUERY,
-  body: { kind: 'none' },
   response: WhoAmI,
   errors: [],
   handle: async ({ ctx }, services: Needs) => ({ json: await services.accounts.whoami(ctx) }),
@@ -70,11 +61,7 @@ const changePassword = defineRoute({
   body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES.short },
   response: AccountPassword,
   errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
-  audit: {
-    action: 'password.change',
-    of: 'all',
-    object: ({ ctx }) => objectOf('account', ctx.account.name),
-  },
+  audit: { action: 'password.change', object: ({ ctx }) => objectOf('account', ctx.account.name) },
   handle: async ({ ctx, query, body }, services: Needs) => {
     const chosen = same(body.new_password, query.new_password);
     const { user, password } = await services.accounts.changePassword(
@@ -86,9 +73,6 @@ const changePassword = defineRoute({
   },
 });
 
-/** The first member of the reply to a setting. */
-const SHOWN_KEY = /^\{"key":"([^"\\]*)"/;
-
 const setPreference = defineRoute({
   ...COMMON,
   method: 'POST',
@@ -98,15 +82,13 @@ const setPreference = defineRoute({
   summary: 'Set a preference',
   description:
     'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.',
-  query: NO_QUERY,
   body: { kind: 'stored', schema: SetPreference, bytesMax: BODY_BYTES.short },
   response: Preference,
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],
-  audit: { action: 'preference.set', of: 'all' },
+  audit: { action: 'preference.set' },
   handle: async ({ ctx, body }, services: Needs) => {
-    const jsonBytes = await services.preferences.set(ctx, body);
-    const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
+    const { key, jsonBytes } = await services.preferences.set(ctx, body);
     return { jsonBytes, object: objectOf('preference', key) };
   },
 });
@@ -121,7 +103,6 @@ const readPreferences = defineRoute({
   description:
     'With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.',
   query: PreferenceReadQuery,
-  body: { kind: 'none' },
   response: PreferencesReply,
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
@@ -140,11 +121,10 @@ const removePreference = defineRoute({
   summary: 'Delete a preference',
   description: 'Deletes a preference. If the vault uses it, its default applies again.',
   query: PreferenceQuery,
-  body: { kind: 'none' },
   response: Message,
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
-  audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
+  audit: { action: 'preference.delete', object: ({ query }) => objectOf('preference', query.key) },
   handle: async ({ ctx, query }, services: Needs) => {
     await services.preferences.remove(ctx, query.key);
     return { json: { message: 'The preference was deleted.' } };

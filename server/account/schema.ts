@@ -1,5 +1,6 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
-import { ALGORITHM, countCharacters, Identifier } from '../schema/common.ts';
+import { countCharacters } from '../domain/text/identifiers.ts';
+import { ALGORITHM, Identifier } from '../schema/common.ts';
 import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 import { Scope } from './credential/schema.ts';
 

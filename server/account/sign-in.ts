@@ -1,5 +1,5 @@
 import type { Audit, SecurityEvent } from '../audit/audit.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -7,7 +7,7 @@ import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
-import { networkOf, sourceOf } from '../domain/text/source.ts';
+import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
@@ -23,17 +23,14 @@ import type { AccountRecords, KnownAccount } from './records.ts';
 const REMEMBERED_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
 
-/** The credentials of a request. */
 export type SignInCredentials = AccountPassword | CredentialSecret;
 
-/** The name and the password of an account. */
 interface AccountPassword {
   readonly kind: 'password';
   readonly name: string;
   readonly password: SecretBytes;
 }
 
-/** A successful sign-in. */
 type Verified = VerifiedPassword | VerifiedCredential;
 
 /** The account, the password hash that it matched, and the id of its guesses. */
@@ -66,7 +63,6 @@ export interface Recalled {
 export class SignIns {
   /** Successful sign-ins, by a digest of credentials and address that only this process can compute. */
   private readonly verified: Memory<Verified>;
-  /** Shares verifications in flight. */
   private readonly verifying = createSharedRuns<SignedIn>();
 
   constructor(
@@ -79,13 +75,10 @@ export class SignIns {
     private readonly observer: Observer,
     private readonly now: Clock,
   ) {
-    this.verified = createMemory(REMEMBERED_MAX, REMEMBERED_MS, now);
+    this.verified = new Memory(REMEMBERED_MAX, REMEMBERED_MS, now);
   }
 
-  /**
-   * Starts the sign-in of a request by its Authorization header: the record of an account whose credentials were verified
-   * lately is read while the body arrives. `signIn` ends it.
-   */
+  /** Starts a sign-in by its Authorization header: a verified account is read while the body arrives. `signIn` ends it. */
   recall(ip: string, header: Secret<string>): Recalled {
     const digest = this.crypto.digestSecret(ip, header);
     const earlier = this.verified.get(digest);
@@ -99,10 +92,7 @@ export class SignIns {
     return { digest, proof, assumed: this.lastKnown(earlier), known };
   }
 
-  /**
-   * Lets the request act for the account that its credentials were right for last, while that is confirmed; undefined when
-   * nothing can be assumed. The request must call `confirmAccount`.
-   */
+  /** Lets a request act for a remembered account while that is confirmed, by `confirmAccount`; undefined without one. */
   assumeAccount(ctx: RequestContext, { assumed, proof, known }: Recalled): AccountContext | undefined {
     if (assumed === undefined || known === undefined) {
       return undefined;
@@ -114,10 +104,7 @@ export class SignIns {
     return actFor(ctx, assumed.account);
   }
 
-  /**
-   * Lets the request act for the account of its credentials. Rejects with `unauthenticated` or `too_many_failures`. Each
-   * full verification of a password, and each rejection, is an entry of the security log.
-   */
+  /** Signs a request in. Rejects with `unauthenticated` or `too_many_failures`. Verifications and rejections are logged. */
   async signIn(
     ctx: RequestContext,
     { digest, proof, known: recalled }: Recalled,
@@ -167,16 +154,12 @@ export class SignIns {
     return last && this.isRightNow(last, verified) ? last : undefined;
   }
 
-  /** Whether the password that was verified still signs in to the account. */
+  /** Returns whether the password that was verified still signs in to the account. */
   private isRightNow(known: KnownAccount, { phc }: VerifiedPassword): boolean {
     return known.phc === phc || hashesOf(known, this.now()).some((hash) => hash.phc === phc);
   }
 
-  private async verifyOnce(
-    ctx: RequestContext,
-    credentials: SignInCredentials,
-    digest: string,
-  ): Promise<SignedIn> {
+  private async verifyOnce(ctx: RequestContext, credentials: SignInCredentials, digest: string) {
     if (credentials.kind === 'credential') {
       const { known, verified } = await this.credentialSignIn.verify(ctx, credentials);
       this.verified.set(digest, verified);
@@ -230,16 +213,8 @@ export class SignIns {
     }
   }
 
-  /**
-   * Records a rejection. The reply waits neither for the entry nor for finding its account: the time of that would reveal in
-   * which log it is, and so whether the account exists.
-   */
-  private recordRejection(
-    ctx: RequestContext,
-    name: string,
-    record: Buffer | undefined,
-    outcome: string,
-  ): void {
+  /** Records a rejection later than the reply, whose time would otherwise reveal whether the account exists. */
+  private recordRejection(ctx: RequestContext, name: string, record: Buffer | undefined, outcome: string) {
     const remembered = record && this.records.lastKnown(name);
     if (record === undefined || remembered?.record.equals(record) === true) {
       this.audit.recordSoon(entryOf(ctx, name, remembered, outcome));

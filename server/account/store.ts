@@ -10,7 +10,6 @@ const replaceField = script(replaceFieldText);
 export class AccountStore {
   constructor(private readonly redis: RedisLink) {}
 
-  /** Reads an encrypted record. */
   async read(name: string): Promise<Buffer | undefined> {
     return asOptionalBytes(await this.redis.command('HGET', [redisKeys.accounts, name]));
   }

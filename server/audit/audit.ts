@@ -1,6 +1,6 @@
 import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
 import type { Clock } from '../core/clock.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { AuditQueue } from './queue.ts';
 import type { AuditEntry } from './schema.ts';
 
@@ -13,7 +13,6 @@ const ACCOUNT_MAX = 200;
 /** Groups that are counted at once, for all accounts together. */
 const GROUPS_MAX = 10_000;
 
-/** An event of the security log. */
 export interface SecurityEvent {
   /** Internal id of the account that it happened to; empty for what concerns the operator alone. */
   readonly aid: string;
@@ -28,12 +27,6 @@ export interface SecurityEvent {
   readonly object?: string | undefined;
   /** The change of the record of an account or an endpoint, so that an older copy is recognised. */
   readonly change?: RecordChange | undefined;
-}
-
-/** The last of some events, and their number. */
-interface Counted {
-  readonly event: SecurityEvent;
-  readonly count: number;
 }
 
 interface Group {
@@ -51,7 +44,6 @@ interface Window {
   readonly groups: Map<string, Group>;
 }
 
-/** Records events in the security logs. */
 export class Audit {
   private readonly flood: Flood;
   /** Events that the next flush writes. */
@@ -66,20 +58,14 @@ export class Audit {
     this.flood = new Flood(now);
   }
 
-  /**
-   * Writes an entry of the security log, and resolves when it is stored: no reply may be sent before. Rejects with
-   * `store_unavailable`. Floods of rejections are counted, and written as one entry later.
-   */
+  /** Stores an entry before the reply, or counts it in a flood of rejections. Rejects with `store_unavailable`. */
   async record(event: SecurityEvent): Promise<void> {
     if (this.flood.admits(event)) {
       await this.write(event, 1, this.now());
     }
   }
 
-  /**
-   * Records a rejection with the next `writeSoon`, where the time of writing its entry would reveal the account. Such an
-   * event is lost when the process dies. A promise of an event must not reject.
-   */
+  /** Records a rejection by the next `writeSoon`: its time must not reveal the account. A promise must not reject. */
   recordSoon(event: SecurityEvent | Promise<SecurityEvent>): void {
     const timeMs = this.now();
     if (event instanceof Promise) {
@@ -93,7 +79,6 @@ export class Audit {
     }
   }
 
-  /** Queues the events of `recordSoon`. */
   async writeSoon(): Promise<void> {
     await Promise.all(this.incomplete);
     const { soon } = this;
@@ -124,18 +109,15 @@ export class Audit {
   }
 }
 
-/**
- * Counts the rejections of this process, so that a caller whose requests are rejected does not fill the store with
- * entries. Successes are not limited: they cost their caller more than the vault.
- */
+/** Counts rejections, so that they do not fill the store. Successes are not limited: they cost their caller more. */
 class Flood {
   private window: Window | undefined;
   /** Counts of windows that are over. */
-  private over: Counted[] = [];
+  private over: Group[] = [];
 
   constructor(private readonly now: Clock) {}
 
-  /** Whether the event gets an entry of its own now; otherwise it is counted. */
+  /** Returns whether the event gets a separate entry now; otherwise it is counted. */
   admits(event: SecurityEvent): boolean {
     if (event.outcome === 'success') {
       return true;
@@ -155,7 +137,7 @@ class Flood {
   }
 
   /** Returns the counts of windows that are over, or of all windows, once. */
-  take(all = false): readonly Counted[] {
+  take(all = false): readonly Group[] {
     this.currentWindow();
     if (all) {
       this.close();

@@ -5,10 +5,7 @@ import type { RecordEvent } from '../telemetry/events.ts';
 import type { AuditQueue } from './queue.ts';
 import type { AuditStore } from './store.ts';
 
-/**
- * Signs the heads of security logs, announces them as events, which are kept outside of Redis, and stores the newest one of
- * each chain. Two servers may sign the same chain: both are right, and the later one stays.
- */
+/** Signs heads of security logs, announces and stores them. If two servers sign the same chain, the later one stays. */
 export class AuditCheckpoints {
   /** Chains whose checkpoint failed: the next `take` retries it. */
   private readonly failed = new Set<string>();

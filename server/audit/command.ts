@@ -1,7 +1,7 @@
 import type { Accounts } from '../account/accounts.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
 import { readTextFile } from '../cli/file.ts';
-import { checkSigningKey, SIGNING_KEY } from '../cli/operator.ts';
+import { checkSigningKey, existing, SIGNING_KEY } from '../cli/operator.ts';
 import type { Clock } from '../core/clock.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
@@ -18,7 +18,6 @@ import type { WantedEvents } from '../sink/stream-all.ts';
 import type { AuditListing } from './listing.ts';
 import { type AuditFault, type AuditVerifier, type ChainReport, parseCheckpoint } from './verifier.ts';
 
-/** The options of `audit export`. */
 const EXPORT = {
   account: { kind: 'text', value: 'NAME', help: 'the log of this account; default: the log of the operator' },
   'account-id': {
@@ -32,10 +31,7 @@ const EXPORT = {
 } as const;
 
 /** The time of an option, ms since 1970; rejects an invalid one. */
-function timeOf(
-  name: 'after' | 'before',
-  options: Pick<Values<typeof EXPORT>, 'after' | 'before'>,
-): number | undefined {
+function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined {
   const text = options[name];
   const time = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && time === undefined) {
@@ -44,24 +40,13 @@ function timeOf(
   return time;
 }
 
-/** The needs of commands about the log of an account. */
 interface AccountNeeds {
   readonly accounts: Accounts;
 }
 
 /** The account whose log is exported; empty for the log of the operator. */
-async function aidOf(
-  { accounts }: AccountNeeds,
-  { account, 'account-id': id = '' }: Pick<Values<typeof EXPORT>, 'account' | 'account-id'>,
-): Promise<string> {
-  if (account === undefined) {
-    return id;
-  }
-  const found = await accounts.identify(account);
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found.aid;
+async function aidOf({ accounts }: AccountNeeds, { account, 'account-id': id = '' }: Values<typeof EXPORT>) {
+  return account === undefined ? id : existing(await accounts.identify(account)).aid;
 }
 
 /** `vault audit export`. Reading a log is itself recorded (PCI DSS 10.2.1.3). */
@@ -98,7 +83,6 @@ const STREAM = {
   after: EXPORT.after,
 } as const;
 
-/** The needs of `audit stream`. */
 interface StreamNeeds extends AccountNeeds {
   readonly streamAll: (
     wanted: WantedEvents,
@@ -131,7 +115,6 @@ const streamAudit = defineCommand({
   },
 });
 
-/** Descriptions of invalid entries. */
 const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   missing: 'is missing',
   damaged: 'failed its integrity check',
@@ -153,7 +136,6 @@ const HEADS_DESCRIPTIONS: Readonly<Record<HeadsReason, string>> = {
 /** A log and, for an account that exists, the report on its item logs. */
 type LogReport = ChainReport & { readonly item_logs?: HeadsReport };
 
-/** The signed checkpoints of a file. */
 async function checkpointsOf(path: string | undefined) {
   const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
   // The file may be a complete server log: lines without a signature are ignored.
@@ -163,11 +145,6 @@ async function checkpointsOf(path: string | undefined) {
   };
 }
 
-function describeHeads(heads: HeadsReport | undefined): string {
-  return heads?.fault === undefined ? String(heads?.logs ?? 0) : HEADS_DESCRIPTIONS[heads.fault];
-}
-
-/** One row per log. */
 function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, string>): Table {
   return {
     columns: ['Log', 'First', 'Last', 'Checkpoints', 'State', 'Item logs'],
@@ -177,12 +154,11 @@ function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, strin
       String(last),
       String(checkpoints),
       fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
-      describeHeads(item_logs),
+      item_logs?.fault === undefined ? String(item_logs?.logs ?? 0) : HEADS_DESCRIPTIONS[item_logs.fault],
     ]),
   };
 }
 
-/** The needs of `audit verify`. */
 interface VerifyNeeds extends AccountNeeds {
   readonly headsStore: HeadsStore;
   readonly crypto: Crypto;
@@ -191,8 +167,7 @@ interface VerifyNeeds extends AccountNeeds {
   readonly now: Clock;
 }
 
-/** `vault audit verify`. Exit code 1 if a log, or what is recorded of item logs, is damaged, truncated or does not match a
- * checkpoint. */
+/** `vault audit verify`. Exit code 1 if a log, or the record of item logs, is damaged, truncated or unlike a checkpoint. */
 const verifyAudit = defineCommand({
   words: ['audit', 'verify'],
   options: {
@@ -215,15 +190,11 @@ const verifyAudit = defineCommand({
     const keptSince = retention === 0 ? 0 : now() - retention;
     const shown = progress('Verifying', 'logs', chains.length);
     const names = new Map((await accounts.list()).map(({ aid, name }) => [aid, name]));
-    const verifyOne = async (aid: string): Promise<LogReport> => {
-      const report = await auditVerifier.verify(aid, given, keptSince);
-      return names.has(aid)
-        ? { ...report, item_logs: await verifyHeads(headsStore, crypto, aid, heads) }
-        : report;
-    };
     const reports: LogReport[] = [];
     for (const aid of chains) {
-      reports.push(await verifyOne(aid));
+      const report = await auditVerifier.verify(aid, given, keptSince);
+      const item_logs = names.has(aid) && (await verifyHeads(headsStore, crypto, aid, heads));
+      reports.push(item_logs ? { ...report, item_logs } : report);
       shown.at(reports.length);
     }
     shown.end();
@@ -239,10 +210,9 @@ const auditKey = defineCommand({
   summary: 'Prints the public key for the signatures of checkpoints of security logs.',
   opens: 'vault',
   async run(_call, { crypto }: { readonly crypto: Crypto }) {
-    const pem = await crypto.auditKey();
-    return { data: { public_key: pem }, shown: pem.trimEnd() };
+    const public_key = await crypto.auditKey();
+    return { data: { public_key }, shown: public_key.trimEnd() };
   },
 });
 
-/** The commands `audit export`, `audit stream`, `audit verify` and `audit key`. */
 export const auditCommands = [exportAudit, streamAudit, verifyAudit, auditKey];

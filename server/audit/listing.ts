@@ -17,13 +17,6 @@ const STREAMED_MAX = 1_024;
 /** Entries that one request reads; a page of a narrow filter may be short, or empty, and have a next one. */
 const READ_MAX = 16_384;
 
-/** A part of a chain that was read. */
-interface Found {
-  readonly events: readonly OpenedEvent[];
-  /** The sequence number to go on from, downwards; 0 when there is no more. */
-  readonly next: number;
-}
-
 /**
  * Lists security logs, newest first. A place in a chain is a sequence number, so that new entries do not move a page. Times
  * may step back; the chain records by how much, so that a time can still be found by bisection.
@@ -35,20 +28,11 @@ export class AuditListing {
     private readonly cursors: Cursors,
   ) {}
 
-  /**
-   * Returns a page of the account's log, newest first. It may be shorter than its limit, or empty, and have a next one. Rejects
-   * with `cursor_invalid` and `integrity_failed`.
-   */
-  async list(
-    { account: { aid } }: AccountContext,
-    { limit, ...query }: Query & { readonly limit: number },
-  ): Promise<{ readonly entries: readonly AuditEntry[]; readonly nextToken?: string | undefined }> {
+  /** Returns a page of the log, newest first, perhaps a short one. Rejects with `cursor_invalid` and `integrity_failed`. */
+  async list({ account: { aid } }: AccountContext, { limit, ...query }: Query & { readonly limit: number }) {
     const { scope, from } = await this.begin(aid, query);
     const { events, next } = await this.find(aid, from, query, limit);
-    return {
-      entries: events.map(shown),
-      ...(next > 0 ? { nextToken: this.cursors.sign(scope, next) } : {}),
-    };
+    return { entries: events.map(shown), nextToken: next > 0 ? this.cursors.sign(scope, next) : undefined };
   }
 
   /** Returns the whole log of the account, as the JSON text of a list. Rejects as `list` does. */
@@ -110,8 +94,8 @@ export class AuditListing {
     return low;
   }
 
-  /** Finds at most `max` entries that match the filter, downwards from the sequence number `from`. */
-  private async find(aid: string, from: number, filter: AuditFilter, max: number): Promise<Found> {
+  /** Finds at most `max` entries from the number `from` downwards. `next` is where to continue; 0 at the end. */
+  private async find(aid: string, from: number, filter: AuditFilter, max: number) {
     const first = (await this.describe(aid)).start.sequence + 1;
     const stop = Math.max(first, from - READ_MAX + 1);
     const events: OpenedEvent[] = [];
@@ -135,14 +119,12 @@ export class AuditListing {
 
   /** Reads entries from `newest` down. Entries that retention has removed may be missing; any other: `integrity_failed`. */
   private async readDown(aid: string, newest: number, oldest: number): Promise<readonly Buffer[]> {
-    const sequences = Array.from({ length: newest - oldest + 1 }, (_, i) => newest - i);
-    const entries = await this.store.read(aid, sequences);
-    const gap = entries.indexOf(undefined);
-    const missing = sequences[gap];
-    if (missing !== undefined && missing > (await this.describe(aid)).start.sequence) {
+    const entries = await this.store.readRun(aid, newest, oldest);
+    const missing = newest - entries.length;
+    if (missing >= oldest && missing > (await this.describe(aid)).start.sequence) {
       throw new VaultError('integrity_failed');
     }
-    return entries.slice(0, gap < 0 ? entries.length : gap).filter((entry) => entry !== undefined);
+    return entries;
   }
 
   private async describe(aid: string): Promise<ChainFacts> {

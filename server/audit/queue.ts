@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../workers/jobs/audit/jobs.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { isTransient } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -20,7 +20,7 @@ interface Waiting {
   readonly event: AuditEvent;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-  /** Whether it has failed, and is kept until Redis is available again. */
+  /** True after a failure: it is kept until Redis is available again. */
   isKept: boolean;
 }
 
@@ -38,7 +38,7 @@ interface Line {
 }
 
 /**
- * Queues events for their chains. Those of one chain that arrive while an append is in flight are appended together. An
+ * Queues events for their chains. Events of one chain that arrive while an append is in flight are appended together. An
  * append names the head that it follows and the number of its batch: a server that lost a race with another one seals the
  * batch anew, and a batch whose reply was lost is never written twice.
  */
@@ -49,7 +49,6 @@ export class AuditQueue {
   /** Chains that were added to since the last `takeMoved`. */
   private readonly moved = new Set<string>();
   private batches = 0;
-  /** Number of events with `isKept`. */
   private kept = 0;
 
   constructor(
@@ -60,7 +59,7 @@ export class AuditQueue {
     randomId: RandomId,
   ) {
     this.writer = randomId();
-    this.heads = createMemory(HEADS_MAX, HEAD_KEEP_MS, now);
+    this.heads = new Memory(HEADS_MAX, HEAD_KEEP_MS, now);
   }
 
   /** Resolves when the event is in its chain. When it rejects, the event stays and is written with the next one. */

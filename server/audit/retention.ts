@@ -23,10 +23,7 @@ export class AuditRetention {
     private readonly randomId: RandomId,
   ) {}
 
-  /**
-   * Removes the old entries of all chains, and complete old chains of removed accounts. A damaged chain is reported, and left
-   * for the operator to examine. The first of other errors is thrown at the end.
-   */
+  /** Removes old entries of all chains. A damaged chain is reported and kept. The first other error is thrown at the end. */
   async sweep(liveAids: readonly string[]): Promise<void> {
     const { auditRetentionMs } = this.settings;
     const live = new Set(['', ...liveAids]);
@@ -47,7 +44,12 @@ export class AuditRetention {
     while (await this.trimSome(aid, beforeMs)) {
       // The next part.
     }
-    if (!isLive && (await this.isOver(aid, beforeMs))) {
+    if (isLive) {
+      return;
+    }
+    const { head } = await this.crypto.describeChain({ aid, ...(await this.store.readMarks(aid)) });
+    // All checkpoints of the chain are old, too.
+    if (head.latestMs < beforeMs - DAY_MS) {
       await this.audit.record({
         ...{ aid: '', action: 'audit.expire', outcome: 'success', actor: 'vault', object: `account/${aid}` },
         ...{ ip: '', userAgent: '', requestId: this.randomId() },
@@ -73,11 +75,5 @@ export class AuditRetention {
     }
     const isTrimmed = await this.store.trim(aid, marks.start, record, { first, last: mark.sequence });
     return !isTrimmed || mark.sequence === last;
-  }
-
-  /** Whether all entries of a chain, and all checkpoints of it, are old. */
-  private async isOver(aid: string, beforeMs: number): Promise<boolean> {
-    const { head } = await this.crypto.describeChain({ aid, ...(await this.store.readMarks(aid)) });
-    return head.latestMs < beforeMs - DAY_MS;
   }
 }

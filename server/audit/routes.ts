@@ -5,7 +5,6 @@ import type { Admission } from '../limits/admission.ts';
 import type { AuditListing } from './listing.ts';
 import { AuditEntries, AuditQuery } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly admission: Admission;
   readonly auditListing: AuditListing;
@@ -22,13 +21,10 @@ const readAudit = defineRoute({
     'Lists the events of the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, failed decryptions, deletions, and actions of the operator. Each item has its own action log. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token. Reading the log adds an entry.',
   auth: 'basic',
   query: AuditQuery,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: AuditEntries,
   errors: ['cursor_invalid', 'integrity_failed'],
   meter: [],
-  idempotent: false,
-  audit: { action: 'audit.read', of: 'all' },
+  audit: { action: 'audit.read' },
   handle: async ({ ctx, query }, services: Needs) => {
     if (query.limit < 0) {
       const end = services.admission.start('list', ctx.account.aid);

@@ -19,7 +19,6 @@ export interface AuditBatch {
   readonly writer: string;
   readonly number: number;
   readonly head: Uint8Array;
-  /** The sequence number of the first entry. */
   readonly first: number;
   readonly entries: readonly Uint8Array[];
 }
@@ -40,10 +39,7 @@ export type AppendResult =
 export class AuditStore {
   constructor(private readonly redis: RedisLink) {}
 
-  /**
-   * Appends a batch if the chain still has the head `seen`. A repeated batch is reported as appended and not written
-   * again.
-   */
+  /** Appends a batch if the chain still has the head `seen`. A repeated batch is not written again. */
   async append(aid: string, batch: AuditBatch): Promise<AppendResult> {
     const { seen = '', writer, number, head, first, entries } = batch;
     const args = [seen, writer, number, head, first, ...entries];
@@ -61,11 +57,17 @@ export class AuditStore {
 
   /** Reads entries by sequence number; undefined for missing ones. */
   async read(aid: string, sequences: readonly number[]): Promise<readonly (Buffer | undefined)[]> {
-    if (sequences.length === 0) {
-      return [];
-    }
     const found = asList(await this.redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
     return found.map(asOptionalBytes);
+  }
+
+  /** Reads consecutive entries, upwards or downwards, from `from` to `to` or until one is missing. */
+  async readRun(aid: string, from: number, to: number): Promise<readonly Buffer[]> {
+    const step = Math.sign(to - from);
+    const sequences = Array.from({ length: Math.abs(to - from) + 1 }, (_, i) => from + i * step);
+    const entries = await this.read(aid, sequences);
+    const gap = entries.indexOf(undefined);
+    return entries.slice(0, gap < 0 ? entries.length : gap).filter((entry) => entry !== undefined);
   }
 
   /** Removes the entries `first` to `last`; false if the start is not the one that was read. */
@@ -79,7 +81,6 @@ export class AuditStore {
     return isOk(await this.redis.run(trimAudit, [redisKeys.auditChain(aid)], args));
   }
 
-  /** Adds a chain to the list of all chains. */
   async enter(aid: string): Promise<void> {
     await this.redis.write('HSETNX', [redisKeys.auditChains, aid, '']);
   }
@@ -89,10 +90,7 @@ export class AuditStore {
     return asList(await this.redis.command('HKEYS', [redisKeys.auditChains])).map(asText);
   }
 
-  /** Reads the newest checkpoint. */
-  async readCheckpoint(
-    aid: string,
-  ): Promise<{ readonly sequence: number; readonly text: string } | undefined> {
+  async readCheckpoint(aid: string) {
     const found = await this.redis.command('HGET', [redisKeys.auditChains, aid]);
     const [, sequence, json] = /^(\d+) (.*)$/s.exec(found === null ? '' : asText(found)) ?? [];
     return sequence === undefined || json === undefined
@@ -105,7 +103,6 @@ export class AuditStore {
     await this.redis.run(putCheckpoint, [redisKeys.auditChains], [aid, sequence, checkpoint]);
   }
 
-  /** Removes a complete chain. */
   async remove(aid: string): Promise<void> {
     await this.redis.write('UNLINK', [redisKeys.auditChain(aid)]);
     await this.redis.write('HDEL', [redisKeys.auditChains, aid]);

@@ -14,7 +14,6 @@ const STEP = 256;
  */
 export type AuditFault = ChainFault | 'missing' | 'cut' | 'foreign' | 'head';
 
-/** The result of verifying a chain. */
 export interface ChainReport {
   /** Internal id of the account; empty for the operator's own chain. */
   readonly account: string;
@@ -23,21 +22,20 @@ export interface ChainReport {
   readonly last: number;
   /** Number of checkpoints that were compared with it. */
   readonly checkpoints: number;
-  /** The first fault. */
   readonly fault?: { readonly sequence: number; readonly reason: AuditFault };
 }
 
 interface Bounds {
   readonly head: MarkFacts;
   readonly start: MarkFacts;
-  /** Stored entries. */
   readonly entries: number;
 }
 
 type Verdict = ChainReport['fault'];
 type KnownLinks = Parameters<Crypto['verifyAudit']>[0]['known'];
 
-const MEMBERS = ['account', 'head', 'time', 'signature'] as const;
+/** The members of a checkpoint that are texts. */
+const TEXTS = ['account', 'head', 'time', 'signature'] as const;
 
 /** Verifies security logs against themselves, their heads, and their checkpoints. */
 export class AuditVerifier {
@@ -117,7 +115,7 @@ export class AuditVerifier {
     while (before.sequence < head.sequence) {
       const first = before.sequence + 1;
       const last = Math.min(head.sequence, first + STEP - 1);
-      const entries = await this.readUp(aid, first, last);
+      const entries = await this.store.readRun(aid, first, last);
       const within = known.filter(({ sequence }) => sequence >= first && sequence <= last);
       const { end, fault } = await this.crypto.verifyAudit({ ...{ aid, before, known: within }, entries });
       if (fault !== undefined) {
@@ -138,21 +136,13 @@ export class AuditVerifier {
       ? { sequence: head.sequence, reason: 'broken' }
       : undefined;
   }
-
-  /** Reads entries upwards from `first`, until one is missing. */
-  private async readUp(aid: string, first: number, last: number): Promise<readonly Buffer[]> {
-    const sequences = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const entries = await this.store.read(aid, sequences);
-    const gap = entries.indexOf(undefined);
-    return entries.slice(0, gap < 0 ? entries.length : gap).filter((entry) => entry !== undefined);
-  }
 }
 
 /** Parses the JSON text of a checkpoint; undefined for any other text. Its signature is not verified here. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(text) as Checkpoint;
-    return MEMBERS.every((name) => typeof value[name] === 'string') && Number.isSafeInteger(value.sequence)
+    return TEXTS.every((name) => typeof value[name] === 'string') && Number.isSafeInteger(value.sequence)
       ? value
       : undefined;
   } catch {

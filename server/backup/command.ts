@@ -1,4 +1,3 @@
-import { version } from '../../package.json';
 import type { Accounts } from '../account/accounts.ts';
 import type { AccountStore } from '../account/store.ts';
 import { CommandError, defineCommand } from '../cli/command.ts';
@@ -7,17 +6,15 @@ import type { MasterKeyRing } from '../config/ring.ts';
 import type { Clock } from '../core/clock.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Installation, InstallationStore } from '../installation/store.ts';
+import type { InstallationStore } from '../installation/store.ts';
 import type { KeyStore } from '../key/store.ts';
 import type { RecordStore } from '../maintenance/store/records.ts';
 import type { RedisLink } from '../redis/client.ts';
-import { type Copied, VaultCopy } from './copy.ts';
+import { VaultCopy } from './copy.ts';
 import { createBackupWriter } from './file.ts';
-import { KeyCopy, openContext } from './key.ts';
-import { CopySink, KindCopy } from './kinds.ts';
+import type { BackupRecord } from './record.ts';
 import { BackupStore } from './store.ts';
 
-/** The needs of the command. */
 interface Needs {
   readonly accountStore: AccountStore;
   readonly keyStore: KeyStore;
@@ -54,49 +51,43 @@ export const backupCommand = defineCommand({
     const madeAt = needs.now();
     const file = await output(argument);
     const shown = progress('Copying', 'items');
-    const facts = { env: config.env, server: version, madeAt, ring, root: installation.root };
-    const writer = await createBackupWriter(file, facts);
+    const writer = await createBackupWriter(file, config, ring, installation.root, madeAt);
     // A stopped command leaves no partial file: an output that is not committed is removed.
-    const sink = new CopySink(async (record) => {
+    const add = async (record: BackupRecord): Promise<void> => {
       signal.throwIfAborted();
       await writer.add(record);
-    }, shown.at);
-    const { damaged, ...counts } = await copyVault(needs, installation, sink);
+    };
+    const copy = new VaultCopy(
+      installation,
+      needs.accountStore,
+      needs.recordStore,
+      needs.keyStore,
+      new BackupStore(needs.redis),
+      needs.crypto,
+      needs.accounts,
+      add,
+      shown.at,
+      needs.settings,
+      config,
+      ring,
+      needs.now,
+    );
+    const { damaged, ...counts } = await copy.copy();
     const { bytes, records } = await writer.finish(counts);
     await file.commit();
-    // A damaged one does not count, so that the alert about old backups stays until the damage was looked at.
+    // A damaged one does not count, so that the alert about old backups stays.
     await (damaged === 0 ? installationStore.noteBackup(madeAt) : undefined);
     shown.end();
-    const data = {
-      file: argument,
-      made_at: new Date(madeAt).toISOString(),
-      ...counts,
-      records,
-      bytes,
-      damaged,
-    };
-    const row = [counts.accounts, counts.keys, counts.items, records, bytes].map(String);
+    const made_at = new Date(madeAt).toISOString();
     const table = {
-      heading: `The vault as it was at ${data.made_at}, or later, is in ${argument}.`,
+      heading: `The vault as it was at ${made_at}, or later, is in ${argument}.`,
       columns: ['Accounts', 'Keys', 'Items', 'Records', 'Bytes'],
-      rows: [row],
+      rows: [[counts.accounts, counts.keys, counts.items, records, bytes].map(String)],
     };
     return {
-      data,
+      data: { file: argument, made_at, ...counts, records, bytes, damaged },
       shown: damaged === 0 ? table : [table, `${damaged} damaged. ${DAMAGED}`],
       failed: damaged > 0,
     };
   },
 });
-
-function copyVault(needs: Needs, installation: Installation, sink: CopySink): Promise<Copied> {
-  const { accountStore, keyStore, recordStore, crypto, accounts, redis, settings, config, ring, now } = needs;
-  const { buckets, root } = installation;
-  const backupStore = new BackupStore(redis);
-  const context = openContext(config, ring, root);
-  const kinds = new KindCopy(recordStore, backupStore, sink);
-  const keys = new KeyCopy(recordStore, keyStore, backupStore, crypto, sink, context, buckets, settings);
-  return new VaultCopy(accountStore, recordStore, backupStore, accounts, kinds, keys, sink, now).copy(
-    installation,
-  );
-}

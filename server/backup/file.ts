@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { type BackupSeal, createBackupSeal, isCheckOf } from '../../workers/crypto/record/backup-seal.ts';
+import { version } from '../../package.json';
+import { BackupSeal } from '../../workers/crypto/record/backup-seal.ts';
 import { CommandError, type Output } from '../cli/command.ts';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
@@ -41,7 +42,7 @@ const Header = Type.Object({
  * The first line of a backup, in plain JSON: all that a file shows without the master key. It is authenticated by the
  * frames.
  */
-export type BackupHeader = Static<typeof Header>;
+type BackupHeader = Static<typeof Header>;
 
 /** The counts that a backup contains at its end. */
 export interface BackupCounts {
@@ -51,51 +52,33 @@ export interface BackupCounts {
   readonly records: number;
 }
 
-/** Writes the records of one backup in order. */
-export interface BackupWriter {
-  /** Resolves when the next record can be added: when the current frame has been written, if it is full. */
-  readonly add: (record: BackupRecord) => Promise<void>;
-  /** Writes the counts and the last frame; resolves with the size of the file in bytes. */
-  readonly finish: (counts: Omit<BackupCounts, 'records'>) => Promise<{ bytes: number; records: number }>;
-}
-
-/** Standard base64 (RFC 4648, section 4). */
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64');
-}
-
-/** A frame with its length. */
-function frameOf(sealed: Uint8Array): Buffer {
-  const length = Buffer.alloc(LENGTH_BYTES);
-  length.writeUInt32BE(sealed.length);
-  return Buffer.concat([length, sealed]);
-}
-
 /**
  * Writes the header and returns the writer of the records. They are collected into frames of about 256 KB; at most
  * one is in memory. Frames are numbered and the last one is marked, so reordering and truncation are detected.
  */
 export async function createBackupWriter(
   output: Output,
-  facts: { env: Config['env']; server: string; madeAt: number; ring: MasterKeyRing; root: Uint8Array },
-): Promise<BackupWriter> {
+  { env }: Config,
+  ring: MasterKeyRing,
+  root: Uint8Array,
+  madeAt: number,
+) {
   const salt = randomBytes(32);
-  const { env, ring } = facts;
   const masterKey = ring.keys.get(ring.writeId);
   if (masterKey === undefined) {
     throw new RangeError('a ring holds the key that it writes with');
   }
-  const seal = createBackupSeal(masterKey, env, salt);
+  const seal = new BackupSeal(masterKey, env, salt);
   const header: BackupHeader = {
     format: 'cardvault-backup',
     version: 1,
     environment: env,
-    server: facts.server,
-    made_at: new Date(facts.madeAt).toISOString(),
+    server: version,
+    made_at: new Date(madeAt).toISOString(),
     key_id: ring.writeId,
-    salt: base64(salt),
-    check: base64(seal.check),
-    installation: base64(createHash('sha256').update(facts.root).digest().subarray(0, 16)),
+    salt: salt.toString('base64'),
+    check: seal.check.toBase64(),
+    installation: createHash('sha256').update(root).digest().subarray(0, 16).toString('base64'),
   };
   const line = Buffer.from(`${JSON.stringify(header)}\n`);
   // Every frame authenticates the header, so the header cannot be changed.
@@ -110,20 +93,24 @@ export async function createBackupWriter(
     size += encoded.length;
   };
   const flush = (isLast: boolean): Promise<void> => {
-    const frame = frameOf(seal.seal({ number: frames, isLast }, Buffer.concat(waiting)));
+    const sealed = seal.seal({ number: frames, isLast }, Buffer.concat(waiting));
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32BE(sealed.length);
     frames += 1;
-    bytes += frame.length;
+    bytes += LENGTH_BYTES + sealed.length;
     [waiting, size] = [[], 0];
-    writing = writing.then(() => output.write(frame));
+    writing = writing.then(() => output.write(Buffer.concat([length, sealed])));
     return writing;
   };
   return {
-    async add(record) {
+    /** Resolves when the next record can be added: when the current frame has been written, if it is full. */
+    async add(record: BackupRecord): Promise<void> {
       records += 1;
       add(encodeRecord(record));
       await (size >= FRAME_BYTES ? flush(false) : undefined);
     },
-    async finish(counts) {
+    /** Writes the counts and the last frame; resolves with the size of the file in bytes. */
+    async finish(counts: { readonly accounts: number; readonly keys: number; readonly items: number }) {
       add(encodeRecord(recordOf('end', '', [JSON.stringify({ ...counts, records })])));
       await flush(true);
       return { bytes, records };
@@ -135,13 +122,11 @@ function reject(message: string): never {
   throw new CommandError(message, 1);
 }
 
-/** The messages of a rejected file, for the operator. */
 const NO_BACKUP = 'FILE is no backup of this version of Cardvault.';
 const CHANGED = 'FILE was changed or is damaged; nothing of it can be trusted.';
 const CUT = 'FILE ends too early: it was cut off.';
 const UNREADABLE = 'FILE cannot be read.';
 
-/** The header; rejects any other text. */
 function parseHeader(line: string): BackupHeader {
   try {
     const header: unknown = JSON.parse(line);
@@ -163,7 +148,7 @@ export interface OpenBackup {
   readonly records: (seen: (bytes: number) => void) => AsyncGenerator<BackupRecord>;
 }
 
-/** Bytes of the file; rejects if it ends before. */
+/** Reads bytes of the file; rejects if it ends before. */
 async function readAt(path: string, at: number, length: number): Promise<Buffer> {
   const part = Bun.file(path).slice(at, at + length);
   const bytes = await part.bytes().catch(() => reject(UNREADABLE));
@@ -184,7 +169,7 @@ function openFrame(seal: BackupSeal, number: number, isLast: boolean, sealed: Ui
   }
 }
 
-/** The seal of a file, under the key of the ring that fits. */
+/** Returns the seal of a file, under the key of the ring that fits. */
 function sealFor(
   { environment, check, salt }: BackupHeader,
   ring: MasterKeyRing,
@@ -196,9 +181,9 @@ function sealFor(
   }
   const known = Buffer.from(check, 'base64');
   // Any key of the ring may fit: the file may be older than the last rotation.
-  const seals = [...ring.keys.values()].map((key) => createBackupSeal(key, env, Buffer.from(salt, 'base64')));
+  const seals = [...ring.keys.values()].map((key) => new BackupSeal(key, env, Buffer.from(salt, 'base64')));
   return (
-    seals.find((seal) => known.length === seal.check.length && isCheckOf(seal, known)) ??
+    seals.find((seal) => seal.matches(known)) ??
     reject('The master key does not fit FILE. Use the key that the vault had when the backup was made.')
   );
 }
@@ -224,11 +209,10 @@ export async function openBackup(path: string, ring: MasterKeyRing, env: Config[
       let at = line.length;
       for (let number = 0; at < size || number === 0; number += 1) {
         const length = (await readAt(path, at, LENGTH_BYTES)).readUInt32BE(0);
-        const sealed = await readAt(
-          path,
-          at + LENGTH_BYTES,
-          length > FRAME_BYTES_MAX ? reject(CHANGED) : length,
-        );
+        if (length > FRAME_BYTES_MAX) {
+          reject(CHANGED);
+        }
+        const sealed = await readAt(path, at + LENGTH_BYTES, length);
         at += LENGTH_BYTES + length;
         yield* decodeRecords(openFrame(seal, number, at >= size, sealed));
         seen(at);

@@ -1,19 +1,18 @@
+import type { Stored } from '../redis/records/kind.ts';
 import { asText } from '../redis/reply.ts';
 
 /**
  * The kinds of records; the position is the byte in the file, so the order must not change. The first five are a
  * Redis key or a part of one: fields and values, members and scores, members, the value, or elements. `orphan` (key:
  * account id, part: key id) and `gone` (key: account id) name what was deleted during the copy, and `end` has the
- * counts as JSON. `again` (key: number of a bucket, parts: key id, then tokens and members of the reference index in turn)
- * names items that may have come before: what follows is all that there is of them.
+ * counts as JSON. `again` (key: number of a bucket, parts: key id, then alternating tokens and members of the
+ * reference index) names items that may have come before; the following records replace them.
  */
 const BACKUP_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end', 'again'] as const;
 
-type BackupKind = (typeof BACKUP_KINDS)[number];
-
 /** One record of a backup. `expiresAt` is in ms since 1970; 0 = never. */
 export interface BackupRecord {
-  readonly kind: BackupKind;
+  readonly kind: (typeof BACKUP_KINDS)[number];
   /** The name of the Redis key, or an id. */
   readonly key: string;
   readonly expiresAt: number;
@@ -21,14 +20,20 @@ export interface BackupRecord {
   readonly parts: readonly Uint8Array[];
 }
 
-/** A record that does not expire. Parts may be texts and numbers. */
+/** Makes a record; by default it does not expire. */
 export function recordOf(
-  kind: BackupKind,
+  kind: BackupRecord['kind'],
   key: string,
   values: readonly (string | number | Uint8Array)[],
+  expiresAt = 0,
 ): BackupRecord {
   const parts = values.map((value) => (value instanceof Uint8Array ? value : Buffer.from(String(value))));
-  return { kind, key, expiresAt: 0, parts };
+  return { kind, key, expiresAt, parts };
+}
+
+/** Returns the fields of a hash by name. */
+export function fieldsOf(parts: readonly Buffer[]): Stored {
+  return new Map(parts.flatMap((part, at) => (at % 2 === 0 ? [[String(part), parts[at + 1] ?? part]] : [])));
 }
 
 /** The fixed part before the key, see `encodeRecord`. */
@@ -55,9 +60,7 @@ export function encodeRecord({ kind, key, expiresAt, parts }: BackupRecord): Buf
   return out;
 }
 
-/**
- * Decodes the records of one frame. Throws a RangeError for malformed bytes, which no authenticated frame contains.
- */
+/** Decodes the records of one frame. Throws a RangeError for malformed bytes, which no authenticated frame contains. */
 export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
   const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
   let at = 0;

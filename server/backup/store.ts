@@ -9,8 +9,8 @@ import copyKeysText from './copy-keys-n.lua' with { type: 'text' };
 import forgetItemsText from './forget-items-n.lua' with { type: 'text' };
 
 const copyItems = script(copyItemsText);
-const forgetItems = script(prelude, forgetItemsText);
 const copyKeys = script(copyKeysText);
+const forgetItems = script(prelude, forgetItemsText);
 
 /** Limits of one step, so that Redis is never blocked for long: items, bytes, tokens, and fields. */
 const PAGE_ITEMS = 64;
@@ -40,12 +40,6 @@ export interface CopiedItem {
   readonly parts: readonly Buffer[];
 }
 
-/** Some items. With `isAgain`, they may have been on an earlier page, and are now as they are here. */
-export interface CopiedPage {
-  readonly items: readonly CopiedItem[];
-  readonly isAgain: boolean;
-}
-
 const KINDS = ['hash', 'zset', 'set', 'string', 'list'] as const;
 
 /** Reads what a backup contains, without changing anything, and removes items that a restore writes again. */
@@ -58,8 +52,13 @@ export class BackupStore {
     return replies.flatMap((reply, at) => copiedKeys(names[at] ?? '', reply));
   }
 
-  /** Reads every item, or log of an expired one, that the bucket had at the call and that still exists when it is read. */
-  async *items(bucket: Bucket): AsyncGenerator<CopiedPage> {
+  /**
+   * Reads every item, or log of an expired one, that the bucket had at the call and that still exists when it is read. With
+   * `isAgain`, the items may have been on an earlier page, and are now as they are here.
+   */
+  async *items(
+    bucket: Bucket,
+  ): AsyncGenerator<{ readonly items: readonly CopiedItem[]; readonly isAgain: boolean }> {
     for await (const { tokens, isAgain } of this.tokensOf(bucket)) {
       for (let at = 0; at < tokens.length; ) {
         const page = await this.readItems(bucket, tokens.slice(at, at + PAGE_ITEMS));
@@ -88,41 +87,38 @@ export class BackupStore {
   }
 
   /** Returns the names of all keys that match a pattern, in pages. Throws if Redis forbids SCAN. */
-  names(pattern: string): AsyncGenerator<readonly Buffer[], void, void> {
+  names(pattern: string): AsyncGenerator<readonly Buffer[]> {
     return scanNames(this.redis, pattern);
   }
 
-  /** Removes restored items of a bucket: tokens, and their members of the reference index, empty for none. */
-  async forget(
-    bucket: Bucket,
-    items: readonly { readonly token: string; readonly member: Uint8Array }[],
-  ): Promise<void> {
+  /** Removes restored items of a bucket: alternating tokens and members of the reference index, empty for none. */
+  async forget(bucket: Bucket, pairs: readonly Uint8Array[]): Promise<void> {
+    const tokens = pairs.filter((_, at) => at % 2 === 0).map(String);
     const keys = [
       redisKeys.times(bucket),
       redisKeys.references(bucket),
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
-      ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
+      ...tokens.flatMap((token) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
-    const args = items.flatMap(({ token, member }) => [token, member]);
-    await this.redis.run(forgetItems, keys, args);
+    await this.redis.run(forgetItems, keys, pairs);
   }
 
   /**
-   * Returns tokens of a bucket, and whether one may have come before. A token that is written meanwhile moves to the end and
+   * Returns tokens of a bucket; `isAgain` if one may have come before. A token that is written meanwhile moves to the end and
    * is read there; one that expires leaves the time index for the expiries, one that is stored anew returns to the end.
    */
   private async *tokensOf(
     bucket: Bucket,
   ): AsyncGenerator<{ readonly tokens: readonly string[]; readonly isAgain: boolean }> {
     const key = redisKeys.times(bucket);
-    const [, newest] = await this.range(key, [-1, -1, 'WITHSCORES']);
+    const newest = (await this.range(key, [-1, -1, 'WITHSCORES'])).at(1)?.toString();
     if (newest !== undefined) {
-      for await (const tokens of scanByScore(this.redis, key, PAGE_TOKENS, newest.toString())) {
+      for await (const tokens of scanByScore(this.redis, key, PAGE_TOKENS, newest)) {
         yield { tokens, isAgain: false };
       }
     }
-    const moved = await this.tokensAfter(key, newest?.toString() ?? '-inf');
+    const moved = await this.tokensAfter(key, newest ?? '-inf');
     yield { tokens: moved.tokens, isAgain: true };
     for await (const tokens of scanByScore(this.redis, redisKeys.expiries(bucket), PAGE_TOKENS, '(0')) {
       yield { tokens, isAgain: true };

@@ -5,34 +5,29 @@ import { asList, asText } from '../redis/reply.ts';
 /** Segments per command, so that Redis is never blocked for long. */
 const STEP = 500;
 
-/** A range of BINs (8 digits, inclusive) with its issuers as JSON text. */
-interface BinSegmentText {
+/** A range of BINs (8 digits, inclusive) with its issuers. */
+interface Segment {
   readonly low: number;
   readonly high: number;
-  readonly issuers: string;
+  readonly issuers: readonly unknown[];
 }
 
 /** The operator's BIN table. */
 export class BinStore {
   constructor(private readonly redis: RedisLink) {}
 
-  /** Replaces the table atomically. */
-  async load(next: string, segments: Iterable<BinSegmentText>): Promise<void> {
+  /** Replaces the table atomically by one with a new name. */
+  async load(next: string, segments: readonly Segment[]): Promise<void> {
     const before = await this.version();
     const key = redisKeys.binTable(next);
-    let args: (string | number)[] = [];
-    for (const { low, high, issuers } of segments) {
-      args.push(low, `${low}:${high}:${issuers}`);
-      if (args.length >= 2 * STEP) {
-        await this.redis.write('ZADD', [key, ...args]);
-        args = [];
-      }
-    }
-    if (args.length > 0) {
-      await this.redis.write('ZADD', [key, ...args]);
+    for (let at = 0; at < segments.length; at += STEP) {
+      const members = segments
+        .slice(at, at + STEP)
+        .flatMap(({ low, high, issuers }) => [low, `${low}:${high}:${JSON.stringify(issuers)}`]);
+      await this.redis.write('ZADD', [key, ...members]);
     }
     await this.redis.write('SET', [redisKeys.binVersion, next]);
-    if (before !== undefined && before !== next) {
+    if (before !== undefined) {
       await this.redis.write('UNLINK', [redisKeys.binTable(before)]);
     }
   }
@@ -43,10 +38,8 @@ export class BinStore {
     if (current === undefined) {
       return undefined;
     }
-    const key = redisKeys.binTable(current);
-    const [member] = asList(
-      await this.redis.command('ZRANGE', [key, bin, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1]),
-    );
+    const range = [redisKeys.binTable(current), bin, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1];
+    const [member] = asList(await this.redis.command('ZRANGE', range));
     if (member === undefined) {
       return undefined;
     }

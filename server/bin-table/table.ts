@@ -1,7 +1,7 @@
 import { CsvError, type InfoField, type InfoRecord, parse } from 'csv-parse/sync';
 
 /** An issuer in the operator's table; empty cells are absent. */
-export interface Issuer {
+interface Issuer {
   readonly brand: string;
   readonly issuing_bank?: string;
   readonly country_name?: string;
@@ -17,22 +17,16 @@ export interface BinRow {
 }
 
 /** A range of eight-digit BINs with the issuers of all rows that cover it, in the order of the file. */
-export interface BinSegment {
+interface BinSegment {
   readonly low: number;
   readonly high: number;
   readonly issuers: readonly Issuer[];
 }
 
-/** The line and the reason of an invalid table; the reason contains no data of the file. */
-export interface BinCsvError {
-  readonly line: number;
-  readonly reason: string;
-}
-
-/** The result of parsing a table. */
-export type ParsedBinTable =
+/** The rows of a table, or the first invalid line with a reason that contains no data of the file. */
+type ParsedBinTable =
   | { readonly kind: 'table'; readonly rows: readonly BinRow[] }
-  | { readonly kind: 'invalid'; readonly error: BinCsvError };
+  | { readonly kind: 'invalid'; readonly error: { readonly line: number; readonly reason: string } };
 
 /** The required first line. */
 const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level';
@@ -129,7 +123,15 @@ function rowOf(fields: readonly string[]): BinRow {
   if (fields[2] === '') {
     throw new InvalidRecord('brand is empty.');
   }
-  return { low, high, issuer: issuerOf(fields) };
+  const [, , brand = '', bank, country, type, level] = fields;
+  const issuer = {
+    brand,
+    ...(bank && { issuing_bank: bank }),
+    ...(country && { country_name: country }),
+    ...(type && { card_type: type }),
+    ...(level && { card_level: level }),
+  };
+  return { low, high, issuer };
 }
 
 /** Returns the first (fill 0) or last (fill 9) eight-digit BIN of a bound; undefined unless it has 6 to 8 digits. */
@@ -137,50 +139,14 @@ function boundOf(digits: string, fill: '0' | '9'): number | undefined {
   return /^\d{6,8}$/.test(digits) ? Number(digits.padEnd(BIN_DIGITS, fill)) : undefined;
 }
 
-/** Returns the issuer of a record, without empty cells. */
-function issuerOf(fields: readonly string[]): Issuer {
-  const [, , brand = '', bank, country, type, level] = fields;
-  return {
-    brand,
-    ...(bank && { issuing_bank: bank }),
-    ...(country && { country_name: country }),
-    ...(type && { card_type: type }),
-    ...(level && { card_level: level }),
-  };
-}
-
-/** Returns one object for all equal issuers, so that issuers can be compared by identity. */
-function sharedIssuers(rows: readonly BinRow[]): Issuer[] {
-  const known = new Map<string, Issuer>();
-  return rows.map(({ issuer }) => {
-    const key = JSON.stringify(issuer);
-    const shared = known.get(key) ?? issuer;
-    known.set(key, shared);
-    return shared;
-  });
-}
-
-/** Returns the indexes of the rows, ordered by a bound and then by position in the file. */
-function orderBy(rows: readonly BinRow[], bound: 'low' | 'high'): Float64Array {
-  const keys = new Float64Array(rows.length);
-  for (const [index, row] of rows.entries()) {
-    keys[index] = row[bound] * rows.length + index;
-  }
-  keys.sort();
-  for (const [at, key] of keys.entries()) {
-    keys[at] = key % rows.length;
-  }
-  return keys;
-}
-
-function sameIssuers(left: readonly Issuer[], right: readonly Issuer[]): boolean {
-  return left.length === right.length && left.every((issuer, at) => issuer === right[at]);
-}
-
 /** Appends a segment, or extends the last one if it is adjacent and has the same issuers. */
 function appendSegment(segments: BinSegment[], next: BinSegment): void {
   const last = segments.at(-1);
-  if (last !== undefined && last.high + 1 === next.low && sameIssuers(last.issuers, next.issuers)) {
+  const isSame =
+    last?.high === next.low - 1 &&
+    last.issuers.length === next.issuers.length &&
+    last.issuers.every((issuer, at) => issuer === next.issuers[at]);
+  if (isSame) {
     segments[segments.length - 1] = { ...last, high: next.high };
   } else {
     segments.push(next);
@@ -189,39 +155,35 @@ function appendSegment(segments: BinSegment[], next: BinSegment): void {
 
 /**
  * Converts rows, which may overlap, into sorted disjoint segments of eight-digit BINs; BINs without a row are in no segment.
- * Adjacent segments with equal issuers are merged. Time is O(n log n) of the rows plus the size of the result. Equal issuers
- * are the same object.
+ * Adjacent segments with equal issuers are merged. Time is O(n log n) of the rows plus the size of the result.
  */
 export function segmentBins(rows: readonly BinRow[]): BinSegment[] {
-  const issuers = sharedIssuers(rows);
-  const byLow = orderBy(rows, 'low');
-  const byHigh = orderBy(rows, 'high');
+  // Equal issuers become one object, so that they can be compared by identity.
+  const known = new Map<string, Issuer>();
+  const sorted = rows
+    .map(({ low, high, issuer }, place) => {
+      const text = JSON.stringify(issuer);
+      const shared = known.get(text) ?? issuer;
+      known.set(text, shared);
+      return { low, end: high + 1, issuer: shared, place };
+    })
+    .sort((a, b) => a.low - b.low);
   const segments: BinSegment[] = [];
-  const lowAt = (at: number): number => rows[byLow[at] ?? -1]?.low ?? Number.POSITIVE_INFINITY;
-  const endAt = (at: number): number => (rows[byHigh[at] ?? -1]?.high ?? Number.POSITIVE_INFINITY) + 1;
-  let active: number[] = [];
-  let position = 0;
-  for (let opened = 0, closed = 0; closed < rows.length; ) {
-    const next = Math.min(lowAt(opened), endAt(closed));
+  let active: typeof sorted = [];
+  let low = 0;
+  for (let opened = 0; opened < sorted.length || active.length > 0; ) {
+    const nextLow = sorted[opened]?.low ?? Number.POSITIVE_INFINITY;
+    const next = active.reduce((nearest, { end }) => Math.min(nearest, end), nextLow);
     if (active.length > 0) {
-      const covering = active.map((row) => issuers[row]).filter((issuer) => issuer !== undefined);
-      appendSegment(segments, { low: position, high: next - 1, issuers: covering });
+      appendSegment(segments, { low, high: next - 1, issuers: active.map(({ issuer }) => issuer) });
     }
-    const closedBefore = closed;
-    while (endAt(closed) === next) {
-      closed++;
+    active = active.filter(({ end }) => end > next);
+    for (let row = sorted[opened]; row?.low === next; row = sorted[opened]) {
+      active.push(row);
+      opened += 1;
     }
-    if (closed > closedBefore) {
-      active = active.filter((row) => (rows[row]?.high ?? -1) >= next);
-    }
-    const openedBefore = opened;
-    for (; lowAt(opened) === next; opened++) {
-      active.push(byLow[opened] ?? 0);
-    }
-    if (opened > openedBefore) {
-      active.sort((left, right) => left - right);
-    }
-    position = next;
+    active.sort((a, b) => a.place - b.place);
+    low = next;
   }
   return segments;
 }

@@ -3,8 +3,7 @@ import { elementPages, formBundlePages } from '../form/pages/bundles.ts';
 import { formGalleryPages } from '../form/pages/gallery.ts';
 import type { HttpConfig, HttpParts } from '../http/deps.ts';
 import { buildOpenApi } from '../http/openapi/document.ts';
-import { consolePages } from '../http/pages/console.ts';
-import { guidePages } from '../http/pages/guide.ts';
+import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
 import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { sdkPages } from '../http/pages/sdk-files.ts';
@@ -59,13 +58,13 @@ export function createApp(parts: AppParts, extent: Extent = 'all'): Elysia {
   mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts, parts);
   const pages = [
     ...operatorPages(parts),
-    ...landingPages(parts.formPages.gallery),
+    ...landingPages(parts.formPages.options.gallery),
     documentPage(parts.http),
     ...guidePages(),
     ...consolePages(parts.http),
-    ...formBundlePages(parts),
-    ...elementPages(parts),
-    ...formGalleryPages(parts),
+    ...formBundlePages(parts.formPages),
+    ...elementPages(parts.http, parts.formPages),
+    ...formGalleryPages(parts.formPages),
     ...sdkPages(),
   ];
   mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), parts);

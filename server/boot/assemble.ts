@@ -18,7 +18,6 @@ import { AuditVerifier } from '../audit/verifier.ts';
 import { BinStore } from '../bin-table/store.ts';
 import { CallBounds, JobSlots } from '../call/bounds.ts';
 import { createRetryPause } from '../call/outcome.ts';
-import { CallPreparer } from '../call/prepare.ts';
 import { CallSender } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
 import { CertificateStore, CsrStore } from '../certificate/store.ts';
@@ -26,27 +25,26 @@ import { Compliance } from '../compliance/compliance.ts';
 import { ComplianceStore } from '../compliance/store.ts';
 import { Connections } from '../connection/connections.ts';
 import { createRandomId } from '../core/clock.ts';
-import { createCursors } from '../core/cursors.ts';
+import { Cursors } from '../core/cursors.ts';
 import { StartError } from '../core/errors.ts';
 import { EndpointAuth } from '../endpoint/auth.ts';
-import { Captures } from '../endpoint/captures.ts';
+import { Captures, CaptureWebhooks } from '../endpoint/captures.ts';
 import { Endpoints } from '../endpoint/endpoints.ts';
 import { Retrievals } from '../endpoint/retrievals.ts';
 import { SealingKeys } from '../endpoint/sealing-keys.ts';
 import { EndpointStore, SealingStore } from '../endpoint/store.ts';
-import { CaptureWebhooks } from '../endpoint/webhooks.ts';
 import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
 import { FormStore } from '../form/store.ts';
 import { Roots } from '../installation/roots.ts';
 import { InstallationStore } from '../installation/store.ts';
-import { ProxyJobs } from '../job/jobs.ts';
+import { KeyJobs, ProxyJobs } from '../job/jobs.ts';
 import { JobListing } from '../job/listing.ts';
 import { JobQueue } from '../job/queue.ts';
 import { JobSteps } from '../job/steps.ts';
 import { JobStore } from '../job/store/jobs.ts';
 import { Keys } from '../key/keys.ts';
-import { type KeyDependent, KeyOpener } from '../key/opener.ts';
+import { KeyOpener } from '../key/opener.ts';
 import { KeyRecords } from '../key/records.ts';
 import { Recoveries } from '../key/recoveries.ts';
 import { KeyStore } from '../key/store.ts';
@@ -68,7 +66,8 @@ import { Rollbacks } from '../maintenance/verify/rollback.ts';
 import { Verifier } from '../maintenance/verify/verify.ts';
 import { Walk } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
-import { createThirdParties } from '../outbound/third-parties.ts';
+import { ThirdParties } from '../outbound/third-parties.ts';
+import { CallPreparer } from '../proxy/prepare.ts';
 import { ProxyService } from '../proxy/proxy.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { readRedisStats } from '../redis/info.ts';
@@ -94,9 +93,7 @@ import { UsageReports } from '../usage/usage.ts';
 import { Utility } from '../utility/utility.ts';
 import { Batches } from '../vault/batch/batches.ts';
 import { StoreBatches } from '../vault/batch/store-batch.ts';
-import { BatchWriter } from '../vault/batch/write-batch.ts';
 import { CardMetadataSource } from '../vault/card-metadata.ts';
-import { Erasure } from '../vault/erasure.ts';
 import { ItemExpiry } from '../vault/expiry.ts';
 import { VaultTrees } from '../vault/list/list.ts';
 import { ItemPages } from '../vault/list/page.ts';
@@ -104,7 +101,6 @@ import { ListPlanner } from '../vault/list/plan.ts';
 import { ItemReader } from '../vault/reader.ts';
 import { Rejections } from '../vault/rejections.ts';
 import { ItemRemover } from '../vault/remover.ts';
-import { ItemReplacer } from '../vault/replacer.ts';
 import { SadRewrites } from '../vault/sad-rewrite.ts';
 import { ItemStore } from '../vault/store/items.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
@@ -161,7 +157,7 @@ async function assembleOn(
   }
   const { pool, crypto, buckets, cell, root } = await openWorkers(installationStore, options);
   const roots = await Roots.open(installationStore, crypto, cell, now, root);
-  const cursors = createCursors(() => roots.cursorKeys());
+  const cursors = new Cursors(() => roots.cursorKeys());
 
   // Stores.
   const isStreamed = auditSink !== undefined;
@@ -237,15 +233,7 @@ async function assembleOn(
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const jobsOfKeys: KeyDependent = {
-    async removeOfKey(aid, kid) {
-      for await (const ids of jobStore.removeOfKey(aid, kid)) {
-        // An entry that stays in the queue is an id without a job: it ends when it is due.
-        await Promise.all(ids.map((id) => queue.remove(`${aid}.${id}`).catch(() => undefined)));
-      }
-    },
-  };
-  const dependents = [endpointStore, jobsOfKeys];
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue)];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -262,7 +250,7 @@ async function assembleOn(
   const recoveries = new Recoveries(keyStore, crypto, keyOpener, keyRecords, attempts, metering);
 
   // Certificates, connections and rules.
-  const thirdParties = createThirdParties({
+  const thirdParties = new ThirdParties({
     policy: createAddressPolicy({ allow: options.proxyAllow }),
     caPem: options.proxyCa,
   });
@@ -273,12 +261,11 @@ async function assembleOn(
   // Items.
   const cards = new CardMetadataSource(binStore, now);
   const writer = new ItemWriter(itemStore, crypto, cards, settings, now);
-  const replacer = new ItemReplacer(itemStore, writer);
   const reader = new ItemReader(itemStore, crypto, keyOpener, cards, now);
-  const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering);
+  const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering, cursors);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
   const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
-  const pages = new ItemPages(itemStore, admission);
+  const pages = new ItemPages(itemStore, crypto, admission, metering, now);
   const planner = new ListPlanner(itemStore, crypto, keyOpener, cursors);
   const trees = new VaultTrees(
     itemStore,
@@ -301,30 +288,25 @@ async function assembleOn(
     keyOpener,
     rules,
     writer,
-    replacer,
     reader,
     remover,
     rejections,
     cursors,
     now,
   );
-  const batchWriter = new BatchWriter(itemStore, crypto, admission, writer, now);
   const storeBatches = new StoreBatches(
+    itemStore,
     crypto,
     admission,
     metering,
     idempotency,
     keyOpener,
     writer,
-    batchWriter,
     settings,
-    now,
   );
   const batches = new Batches(
     itemStore,
-    crypto,
     admission,
-    metering,
     idempotency,
     keyOpener,
     rules,
@@ -333,7 +315,6 @@ async function assembleOn(
     pages,
     now,
   );
-  const erasure = new Erasure(itemStore, crypto, keyOpener, remover, cursors);
   const exports = new Exports(crypto, keyOpener, trees);
   const rewrites = new SadRewrites(rewriteStore, settings, recordEvent, now, randomId);
 
@@ -452,7 +433,16 @@ async function assembleOn(
   const forms = new HostedForms(formStore, crypto, settings, randomId, now);
   const sealingKeys = new SealingKeys(sealingStore, crypto, now);
   const endpoints = new Endpoints(endpointStore, crypto, keyOpener, audit, metering, randomId, now);
-  const endpointAuth = new EndpointAuth(endpointStore, crypto, accounts, keyOpener, rates, audit, now);
+  const endpointAuth = new EndpointAuth(
+    endpointStore,
+    crypto,
+    accounts,
+    keyOpener,
+    rates,
+    rejections,
+    audit,
+    now,
+  );
   const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
   const captures = new Captures(
     itemStore,
@@ -460,9 +450,7 @@ async function assembleOn(
     keyOpener,
     rules,
     writer,
-    replacer,
     reader,
-    rejections,
     endpoints,
     endpointAuth,
     sealingKeys,
@@ -471,7 +459,7 @@ async function assembleOn(
     idempotency,
     now,
   );
-  const retrievals = new Retrievals(rules, reader, trees, rejections, endpoints, endpointAuth, metering);
+  const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
   const usage = new UsageReports(itemStore, metering, keyOpener, options.prices, now);
@@ -515,7 +503,7 @@ async function assembleOn(
   const services = {
     ...{ accountRecords, accounts, admission, audit, auditCheckpoints, auditListing },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, erasure, expiry, exports, forms, idempotency },
+    ...{ connections, credentials, endpoints, expiry, exports, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
@@ -540,7 +528,7 @@ async function assembleOn(
     stream: auditStream && (() => auditStream.round()),
   });
   const figures: GaugeSources = {
-    threads: pool.stats,
+    threads: () => pool.stats(),
     isRedisConnected: () => redis.isConnected(),
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),

@@ -4,14 +4,14 @@ import { StartError } from '../core/errors.ts';
 import { FormPages } from '../form/pages/render.ts';
 import { createBodyBudget } from '../http/body-budget.ts';
 import type { HttpConfig, HttpParts } from '../http/deps.ts';
-import { createHealth } from '../http/health.ts';
+import { Health } from '../http/health.ts';
 import type { System } from './assemble.ts';
 
 /** How long the body of a request may take to arrive. */
 const BODY_TIMEOUT_MS = 30_000;
 
 /** What the HTTP application needs in addition to the system. */
-interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | 'log'> {
+interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'scrape' | 'tracer' | 'log'> {
   readonly bundles: FormBundles;
   /** The API that form pages in test mode call; this server by default. */
   readonly stagingUrl?: string | undefined;
@@ -22,7 +22,7 @@ interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | '
 /** The HTTP settings of a configuration. Throws a `StartError` when forms and the API have the same host. */
 export function httpConfigOf(config: Config): HttpConfig {
   const { formsUrl, trustedProxies, refuseUnknown, tls } = config;
-  const own = publicUrl(config, config.port);
+  const own = publicUrl(config);
   if (formsUrl !== undefined && new URL(formsUrl).host === new URL(own).host) {
     throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be omitted.');
   }
@@ -59,7 +59,7 @@ export function createHttpParts(
     bodies: createBodyBudget(),
     parseBody: crypto.parseBody,
     formPages: new FormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
-    health: createHealth({ redis: system.probe, workers }, now, unsafe),
+    health: new Health({ redis: system.probe, workers }, now, unsafe),
     now,
     newRequestId: randomId,
   };

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { ensureMasterKey } from '../config/master-key.ts';
 import { lockMemory } from '../core/process-memory.ts';
-import type { UnsafeRedis } from '../redis/safety.ts';
+import type { UnsafeRedis } from '../core/settings.ts';
 import { assemble } from './assemble.ts';
 import { type SystemOptions, settingsOf } from './options.ts';
 import { checkSafety, openTarget } from './redis/target.ts';

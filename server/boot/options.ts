@@ -1,8 +1,7 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
-import type { AuditSink } from '../config/values.ts';
-import type { ServiceSettings } from '../core/settings.ts';
+import type { AuditSink, ServiceSettings } from '../core/settings.ts';
 import type { RedisLink } from '../redis/client.ts';
 import type { RedisTarget } from '../redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';

@@ -47,8 +47,8 @@ import type { Utility } from '../utility/utility.ts';
 import type { Batches } from '../vault/batch/batches.ts';
 import { BATCH_ROUTES } from '../vault/batch/routes.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
-import type { Erasure } from '../vault/erasure.ts';
 import type { VaultTrees } from '../vault/list/list.ts';
+import type { ItemRemover } from '../vault/remover.ts';
 import { VAULT_ROUTES } from '../vault/routes.ts';
 import { Tree } from '../vault/schema.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -62,7 +62,7 @@ export interface RouteServices {
   readonly storeBatches: StoreBatches;
   readonly batches: Batches;
   readonly exports: Exports;
-  readonly erasure: Erasure;
+  readonly remover: ItemRemover;
   readonly keys: Keys;
   readonly recoveries: Recoveries;
   readonly endpoints: Endpoints;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
 import type { ThreadData } from '../../workers/jobs/context.ts';
 import { createRootCell, writeRootCell } from '../../workers/jobs/root-keys.ts';
-import { createPool } from '../../workers/pool/pool.ts';
+import { Pool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { type Crypto, createCrypto } from '../crypto/client.ts';
 import type { Installation, InstallationStore } from '../installation/store.ts';
@@ -71,7 +71,7 @@ export async function openWorkers(
     ...(argon2Divisor === undefined ? {} : { argon2Divisor }),
     root: cell,
   };
-  const pool = createPool({
+  const pool = new Pool({
     entry,
     threads: workers,
     workerData,

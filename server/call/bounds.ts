@@ -9,12 +9,12 @@ const WAIT_MS = 1_000;
 /** Added by each waiting job to the time over which the waiting jobs are spread. */
 const SPREAD_MS = 5;
 const WAIT_MS_MAX = 60_000;
-/** A job that has not asked again by then was done elsewhere. */
+/** A job that has not retried by then was run elsewhere. */
 const FORGET_MS = 2 * WAIT_MS_MAX;
 
 interface Share {
   running: number;
-  /** The time at which each job asked last, the longest ago first. */
+  /** The time of each job's last attempt, the oldest first. */
   readonly waiting: Map<string, number>;
 }
 
@@ -28,9 +28,8 @@ function forgetOld(waiting: Map<string, number>, now: number): void {
 }
 
 /**
- * Slots of a server's jobs. They keep the jobs of a few accounts, whose targets may be slow, from taking all: an account
- * gets another slot while it has fewer than are free. One alone gets half of them, and a newcomer still finds one after
- * six others. The more jobs of an account wait, the longer each does, so that asking again costs little.
+ * Slots of a server's jobs. An account gets another slot while it has fewer than are free: one alone gets half of them, and
+ * a newcomer still finds one after six others. The more jobs of an account wait, the longer each pauses between attempts.
  */
 export class JobSlots {
   private readonly shares = new Map<string, Share>();
@@ -41,12 +40,11 @@ export class JobSlots {
     private readonly now: Clock,
   ) {}
 
-  /** Returns the number of jobs that have a slot. */
   running(): number {
     return this.taken;
   }
 
-  /** Takes a slot for a job; or returns the ms after which it should ask again. */
+  /** Acquires a slot for a job, or returns the ms until its next attempt. */
   acquire(aid: string, name: string): number | undefined {
     const share = this.shares.get(aid) ?? { running: 0, waiting: new Map<string, number>() };
     this.shares.set(aid, share);
@@ -75,7 +73,7 @@ export class JobSlots {
 }
 
 const MIB = 1_048_576;
-/** Bytes of a call without its body: the rest of a request, and a reply that is read without asking for room. */
+/** Bytes of a call without its body: the rest of the request, and a reply that needs no extra room. */
 const CALL_BYTES = 131_000;
 /** Bytes of all calls of a server, and of one account: 1,024 short calls, and a quarter. */
 const BYTES_MAX = 128 * MIB;
@@ -84,18 +82,13 @@ const BYTES_EACH_MAX = 32 * MIB;
 const LONG_REPLIES_MAX = 32;
 const LONG_REPLIES_EACH_MAX = 8;
 
-/** A call in flight. */
 export interface EnteredCall {
-  /** Asks for room for a long reply, once for all replies of the call. */
+  /** Requests room for a long reply, once for all replies of the call. */
   readonly room: AsksForRoom;
-  /** Releases everything. */
   readonly leave: () => void;
 }
 
-/**
- * Bounds of the memory of calls that wait for third parties, relayed ones too. A call that finds no place is `overloaded`
- * before anything is sent; a long reply is read when others have ended.
- */
+/** Bounds the memory of proxied and relayed calls in flight. A call without room is `overloaded` before anything is sent. */
 export class CallBounds {
   private readonly held = new Map<string, number>();
   private readonly longReplies = createFairSemaphore(LONG_REPLIES_MAX);
@@ -105,7 +98,7 @@ export class CallBounds {
     this.longReplies.queueMax = LONG_REPLIES_EACH_MAX;
   }
 
-  /** Takes a place for a call with a body of this length. */
+  /** Reserves memory for a call with a body of this length. */
   enter(aid: string, requestBytes: number): EnteredCall {
     // A request is held as it came and as it is sent.
     const bytes = CALL_BYTES + 2 * requestBytes;
@@ -113,15 +106,15 @@ export class CallBounds {
       throw new VaultError('overloaded');
     }
     this.hold(aid, bytes);
-    let turn: Promise<void> | undefined;
+    let granted: Promise<void> | undefined;
     let [hasAsked, hasLeft] = [false, false];
     return {
       room: () => {
         if (!hasAsked && !hasLeft) {
           hasAsked = true;
-          turn = enter(this.longReplies, aid);
+          granted = enter(this.longReplies, aid);
         }
-        return turn;
+        return granted;
       },
       leave: () => {
         if (hasLeft) {
@@ -130,8 +123,8 @@ export class CallBounds {
         hasLeft = true;
         this.hold(aid, -bytes);
         if (hasAsked) {
-          // A turn that is no longer awaited is passed on when it comes.
-          void (turn ?? Promise.resolve()).then(() => void leave(this.longReplies, aid));
+          // A place that is no longer awaited is released when it is granted.
+          void (granted ?? Promise.resolve()).then(() => void leave(this.longReplies, aid));
         }
       },
     };

@@ -8,12 +8,12 @@ import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
-import type { ServiceSettings } from '../core/settings.ts';
+import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../domain/proxy/network-token.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { AsksForRoom, OutboundResult, StreamingResult } from '../outbound/call.ts';
-import type { OutgoingRequest, Requester, ThirdParties } from '../outbound/third-parties.ts';
+import type { OutgoingRequest, ThirdParties } from '../outbound/third-parties.ts';
 import {
   type Account,
   type AccountContext,
@@ -29,30 +29,27 @@ import type { ItemStore, StoredItem } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import { asksForRepeat, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
 
-/** A requester of network tokens that the operator has configured. */
-export interface ProxyRequester extends Requester {
-  readonly id: string;
-  readonly client_cert_id: string | undefined;
-}
-
 const TRIES_MAX = 40;
 const RETRY_PAUSE_MS = 50;
 const NO_BYTES = new Uint8Array(0);
 
-/** A request to a third party that is ready to be sent, by a synchronous call or an asynchronous job. */
-export interface ProxyJob {
-  readonly id: string;
-  /** The encrypted job, from which the report and the stored item are made in the end; empty as in `PreparedJob`. */
-  readonly record: Uint8Array;
+/** The part of an encrypted job that is sent. */
+export interface OpenedJob {
   readonly facts: JobFacts;
   readonly request: Secret<OutgoingRequest>;
+}
+
+/** A request to a third party that is ready to be sent, by a synchronous call or an asynchronous job. */
+export interface ProxyJob extends OpenedJob {
+  readonly id: string;
+  /** The encrypted job, from which the report and the stored item are made; empty as in `PreparedJob`. */
+  readonly record: Uint8Array;
   /** The account with its current rights. */
   readonly account: Account;
-  /** Room of a synchronous call; jobs are so few at a time that each has room. */
+  /** Only for synchronous calls: jobs are limited to a number for which there is room. */
   readonly room?: AsksForRoom | undefined;
 }
 
-/** A reply of a third party. */
 export type TargetReply = Extract<OutboundResult, { readonly ok: true }>;
 
 /** The outcome of a request, and the bytes that belong to it. */
@@ -61,7 +58,7 @@ export interface Concluded {
   readonly bytes: Uint8Array;
 }
 
-/** Sends calls for synchronous requests and asynchronous jobs: makes an attempt, and processes its reply. */
+/** Sends synchronous and asynchronous requests: makes an attempt, and processes its reply. */
 export class CallSender {
   constructor(
     private readonly itemStore: ItemStore,
@@ -71,7 +68,7 @@ export class CallSender {
     private readonly rules: Rules,
     private readonly writer: ItemWriter,
     private readonly certificates: Certificates,
-    private readonly requesters: readonly ProxyRequester[],
+    private readonly requesters: readonly NetworkTokenRequester[],
     private readonly recordEvent: RecordEvent,
     private readonly retryPause: RetryPause,
     private readonly settings: ServiceSettings,
@@ -94,10 +91,7 @@ export class CallSender {
     await this.thirdParties.vet(requester.url, [], field);
   }
 
-  /**
-   * Admits an attempt; `made` counts those before it. From the second attempt on it logs the use of the item once more.
-   * Rejects with `token_not_found`, `key_not_found` or `key_changed` when the item or the key is gone.
-   */
+  /** Admits an attempt after `made` others, and logs a repeated use of the item. Rejects if the item or the key is gone. */
   async admit(job: ProxyJob, made: number): Promise<void> {
     const { what, token, kid } = job.facts;
     if (what !== 'post') {
@@ -108,7 +102,6 @@ export class CallSender {
     }
   }
 
-  /** Makes an attempt, counted by `made`, and records its outcome. */
   async attempt(job: ProxyJob, made: number, deadlineMs: number): Promise<OutboundResult> {
     const startedAt = performance.now();
     const result = await this.send(job, deadlineMs);
@@ -118,12 +111,8 @@ export class CallSender {
 
   /** Judges an attempt; `made` counts it. */
   judge({ facts: { attempts, repeatable } }: ProxyJob, result: OutboundResult, made: number): Verdict {
-    return judgeAttempt(
-      result.ok
-        ? { ok: true, status: result.status, retryAfter: headerIn(result.headers, 'retry-after') }
-        : result,
-      { made, attempts, repeatable, now: this.now(), pause: this.retryPause },
-    );
+    const attempt = result.ok ? { ...result, retryAfter: headerIn(result.headers, 'retry-after') } : result;
+    return judgeAttempt(attempt, { made, attempts, repeatable, now: this.now(), pause: this.retryPause });
   }
 
   /** Processes a reply by the kind of its request. Rejects as storing does, and with `reply_not_storable`. */
@@ -132,8 +121,8 @@ export class CallSender {
     const { status: statusCode, headers } = reply;
     if (what === 'post') {
       if (token !== undefined) {
-        const place = { aid: job.account.aid, kid: job.facts.kid };
-        await this.dropSad(statusCode, place, [token], logNamesOf(job));
+        const item = { aid: job.account.aid, kid: job.facts.kid, token };
+        await this.dropSad(statusCode, [item], logNamesOf(job));
       }
       return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
     }
@@ -147,14 +136,9 @@ export class CallSender {
   }
 
   /** Deletes the sensitive authentication data that items keep until a payment succeeds, if this status says so. */
-  async dropSad(
-    status: number,
-    place: Pick<ItemName, 'aid' | 'kid'>,
-    tokens: readonly string[],
-    logNames: LogNames,
-  ): Promise<void> {
+  async dropSad(status: number, items: readonly ItemName[], logNames: LogNames): Promise<void> {
     if (this.settings.sadAfterProxy && isSuccess(status)) {
-      await Promise.all(tokens.map((token) => this.dropSadOf({ ...place, token }, logNames)));
+      await Promise.all(items.map((item) => this.dropSadOf(item, logNames)));
     }
   }
 
@@ -224,19 +208,14 @@ export class CallSender {
     }
     const certId = requester ? requester.client_cert_id : facts.clientCertId;
     const clientCert = certId === undefined ? undefined : await this.certificates.find(account.aid, certId);
-    const { aid, hosts } = account;
-    const owner = senderOf(aid, facts.credentialId);
-    const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
     return this.thirdParties.send({
-      ...{ owner, id, request, requester, hosts, clientCert },
-      ...{ deadlineMs: ownMs, room },
+      ...{ owner: senderOf(account.aid, facts.credentialId), hosts: account.hosts },
+      ...{ id, request, requester, clientCert, room },
+      deadlineMs: Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs),
     });
   }
 
-  /**
-   * Drops the data of one item. A failure is recorded, not thrown: the reply counts more than the deletion, and the next
-   * payment with this card tries again.
-   */
+  /** Drops the data of one item. A failure is recorded, not thrown: the next payment with this card tries again. */
   private async dropSadOf(name: ItemName, logNames: LogNames): Promise<void> {
     const { kid, token } = name;
     try {
@@ -251,12 +230,11 @@ export class CallSender {
     }
   }
 
-  /** Stores a fetched reply, as a store request would. */
   private async store(job: ProxyJob, { status: statusCode, headers, body }: TargetReply): Promise<Concluded> {
     const { id, record, facts, account } = job;
     const { reference, algorithm, user, kid, gen, summary = false } = facts;
     const { aid } = account;
-    const request = { reference, algorithm, return_card_metadata: false, seed: id };
+    const request = { reference, algorithm, seed: id };
     const own = { id, bytesMax: BODY_BYTES.item, forcedMask: facts.forcedMask === true || !account.unmasked };
     const rules = await this.rules.find(aid, facts.rules);
     let reported: { readonly extra: Uint8Array; readonly headers: HeaderEntries } = {
@@ -286,11 +264,11 @@ export class CallSender {
 }
 
 /** Names of a job in the log: the request that created it, its id and its account. */
-export function logNamesOf({ id, facts, account }: ProxyJob) {
+export function logNamesOf({ id, facts, account }: ProxyJob): LogNames {
   return { request_id: facts.requestId, job: id, account: account.name };
 }
 
-/** A job acts for its account, as the request that has asked for it; earlier versions kept only the job's own id. */
+/** The context of a job: that of its creating request. Jobs of earlier versions have only their id. */
 function contextOf({ id, facts, account }: ProxyJob): AccountContext {
   const { ip, ua: userAgent, requestId = id, credentialId } = facts;
   const ctx = actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
@@ -313,10 +291,9 @@ async function untilDone<T>(step: () => Promise<T | undefined>): Promise<T> {
   throw new VaultError('overloaded');
 }
 
-/** Names of a request in the log. */
-type LogNames = Readonly<Record<string, unknown>>;
+export type LogNames = Readonly<Record<string, unknown>>;
 
-/** Records a fault; errors that callers may see are not faults. */
+/** Records a fault; errors of callers are not faults. */
 export function recordFault(recordEvent: RecordEvent, names: LogNames, error: unknown): void {
   if (isFault(asVaultError(error))) {
     recordEvent('job_failed', { ...names, ...failureFields(error) });

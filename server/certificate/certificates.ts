@@ -1,5 +1,5 @@
 import type { RandomId } from '../core/clock.ts';
-import { VaultError } from '../core/errors.ts';
+import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { NamedRecord } from '../redis/records/named.ts';
 import type { AccountContext } from '../request/context.ts';
@@ -44,10 +44,7 @@ export class Certificates {
   /** Returns a signing request. Rejects with `csr_not_found`. */
   async readCsr(ctx: AccountContext, id: string): Promise<Csr> {
     const { aid } = ctx.account;
-    const record = await this.csrs.read(aid, id);
-    if (!record) {
-      throw new VaultError('csr_not_found', { field: 'query.id' });
-    }
+    const record = found(await this.csrs.read(aid, id), 'csr_not_found', 'query.id');
     this.metering.count(ctx, 'certificate');
     return this.openCsr(aid, { id, record });
   }
@@ -71,10 +68,7 @@ export class Certificates {
   /** Stores a certificate in PEM. Rejects with `csr_not_found`, `certificates_full`, or if the certificate is invalid. */
   async create(ctx: AccountContext, csrId: string, pem: Uint8Array): Promise<Certificate> {
     const { aid } = ctx.account;
-    const csr = await this.csrs.read(aid, csrId);
-    if (!csr) {
-      throw new VaultError('csr_not_found', { field: 'query.csr_id' });
-    }
+    const csr = found(await this.csrs.read(aid, csrId), 'csr_not_found', 'query.csr_id');
     const read = await this.crypto.readCertificate({ place: { aid, id: csrId }, csr, pem });
     const certificate: Certificate = { id: this.randomId(), csr_id: csrId, ...read };
     const record = await this.crypto.sealRecord({
@@ -95,10 +89,7 @@ export class Certificates {
   /** Returns a certificate. Rejects with `certificate_not_found`. */
   async read(ctx: AccountContext, id: string): Promise<Certificate> {
     const { aid } = ctx.account;
-    const record = await this.store.read(aid, id);
-    if (!record) {
-      throw new VaultError('certificate_not_found', { field: 'query.id' });
-    }
+    const record = found(await this.store.read(aid, id), 'certificate_not_found', 'query.id');
     this.metering.count(ctx, 'certificate');
     return this.open(aid, { id, record });
   }
@@ -144,6 +135,13 @@ export class Certificates {
     const opened = await this.crypto.openRecord({ place: placeOf('certificate', aid, id), record });
     return JSON.parse(decoder.decode(opened)) as Certificate;
   }
+}
+
+function found(record: Buffer | undefined, code: ErrorCode, field: string): Buffer {
+  if (record === undefined) {
+    throw new VaultError(code, { field });
+  }
+  return record;
 }
 
 function placeOf(kind: 'csr' | 'certificate', aid: string, id: string) {

@@ -17,7 +17,6 @@ import {
   CsrsReply,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly certificates: Certificates;
 }

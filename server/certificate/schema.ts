@@ -66,7 +66,6 @@ export const CsrsReply = Type.Union([Csr, CsrList], {
 export const CsrQuery = Type.Object({ id: CsrId });
 export const CsrReadQuery = Type.Object({ id: Type.Optional(CsrId) });
 
-/** A certificate as it is sent: PEM, not JSON. */
 export const CertificatePem = Type.String({
   description:
     'One certificate in PEM. Its issuers may follow, each after the certificate that it issued. At most 64 KB.',

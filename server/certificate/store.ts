@@ -10,7 +10,6 @@ const createCsr = script(createCsrText);
 const deleteCsr = script(deleteCsrText);
 const createCertificate = script(createCertificateText);
 
-/** Stores encrypted certificate signing requests of each account with their private keys. */
 export class CsrStore extends RecordHash {
   constructor(redis: RedisLink) {
     super(redis, redisKeys.csrs);
@@ -34,7 +33,6 @@ export class CsrStore extends RecordHash {
   }
 }
 
-/** Stores encrypted client certificates of each account. */
 export class CertificateStore extends RecordHash {
   constructor(redis: RedisLink) {
     super(redis, redisKeys.certificates);

@@ -4,13 +4,11 @@ import { defineCommand } from './command.ts';
 
 /** A duration that callers accept, and that makes guessing expensive. */
 const TARGET_MS = 200;
-/** Derivations per setting; the median counts. */
 const RUNS = 3;
 /** Memory costs that are measured, from the minimum of this vault. */
 const MEMORY_KIB = [19_456, 32_768, 65_536, 131_072, 262_144, 524_288] as const;
-/** Numbers of passes that are measured. */
 const PASSES = [2, 3, 4] as const;
-/** The share of free memory for one derivation: several run at the same time, beside Redis. */
+/** The share of free memory for one derivation: several run at the same time, together with Redis. */
 const MEMORY_SHARE = 1 / 8;
 /** After a slower result, no more memory is tried with the same number of passes. */
 const TOO_LONG_MS = 4 * TARGET_MS;
@@ -37,7 +35,7 @@ async function measure(params: Argon2Params): Promise<Argon2Timing> {
   return { ...params, ms: times[1] ?? 0 };
 }
 
-/** How far a duration is from the target; twice and half are equally far. */
+/** The distance of a duration from the target; twice and half are equal. */
 function distance({ ms }: Argon2Timing): number {
   return Math.abs(Math.log(ms / TARGET_MS));
 }
@@ -75,11 +73,11 @@ export const argon2Command = defineCommand({
         let isSlow = false;
         for (const memoryKiB of MEMORY_KIB) {
           signal.throwIfAborted();
-          const timing: Argon2Timing | undefined = isSlow
-            ? undefined
-            : await measure({ memoryKiB, passes, parallelism });
-          timings.push(...(timing === undefined ? [] : [timing]));
-          isSlow ||= timing === undefined || timing.ms > TOO_LONG_MS;
+          if (!isSlow) {
+            const timing = await measure({ memoryKiB, passes, parallelism });
+            timings.push(timing);
+            isSlow = timing.ms > TOO_LONG_MS;
+          }
           tried += 1;
           shown.at(tried);
         }

@@ -4,14 +4,14 @@ import type { Config } from '../config/config.ts';
 
 /** A failed command; the message is one line for the operator. */
 export class CommandError extends Error {
-  /** See `runCommandLine`. */
-  readonly exitCode: 1 | 2;
+  override readonly name = 'CommandError';
 
   /** Exit code 2 is for an invalid command line, 1 for a valid one that failed. */
-  constructor(message: string, exitCode: 1 | 2) {
+  constructor(
+    message: string,
+    readonly exitCode: 1 | 2,
+  ) {
     super(message);
-    this.name = 'CommandError';
-    this.exitCode = exitCode;
   }
 }
 
@@ -30,7 +30,7 @@ export type Option =
       readonly maximum: number;
     };
 
-/** The options of a command by name, without `help`, `json` and `quiet`, which every command has. */
+/** Options by name, without `help`, `json` and `quiet`, which every command has. */
 export type OptionSet = Readonly<Record<string, Option>>;
 
 interface ValueOf {
@@ -46,18 +46,13 @@ export type Values<Options extends OptionSet> = {
   readonly [Name in keyof Options]?: ValueOf[Options[Name]['kind']];
 };
 
-/** Shows the progress of a long command; does nothing with `--json` or `--quiet`. */
 export interface Progress {
   /** Sets the number of processed units, and the total if it has changed. */
   readonly at: (done: number, total?: number) => void;
-  /** Shows the final state. */
   readonly end: () => void;
 }
 
-/**
- * The destination of a long result that is written in pieces: standard output, or a new file that other users cannot read. The
- * file gets its name when it is complete and synced to disk.
- */
+/** The destination of a long result: standard output, or a new private file that gets its name when complete and synced. */
 export interface Output {
   /** Resolves when the piece was written to the file or terminal. */
   readonly write: (piece: string | Uint8Array) => Promise<void>;
@@ -65,12 +60,14 @@ export interface Output {
   readonly commit: () => Promise<void>;
 }
 
-/** One call of a command: the values of its command line, and its output besides the result. */
-export interface CommandCall<Options extends OptionSet = OptionSet> {
-  /** The argument of the command; empty if it has none. */
+export interface CommandValues<Options extends OptionSet> {
   readonly argument: string;
   readonly options: Values<Options>;
-  /** Whether the result is printed as JSON. */
+}
+
+/** One call of a command: the values of its command line, and its output besides the result. */
+export interface CommandCall<Options extends OptionSet = OptionSet> extends CommandValues<Options> {
+  /** True if the result is printed as JSON. */
   readonly json: boolean;
   /** Starts to show progress. `unit` is a plural, such as `items`; without a total no percentage is shown. */
   readonly progress: (label: string, unit: string, total?: number) => Progress;
@@ -82,7 +79,6 @@ export interface CommandCall<Options extends OptionSet = OptionSet> {
 
 /** A table. Columns of numbers are aligned to the right; `empty` is shown instead if there are no rows. */
 export interface Table {
-  /** A line above the table. */
   readonly heading?: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -100,15 +96,15 @@ export interface Result {
   readonly failed?: boolean;
 }
 
-/** The result; undefined if it was completely written to `output`. */
+/** A result; undefined if it was completely written to `output`. */
 type Outcome = Promise<Result | undefined>;
 
 /** The entry in the security log of the operator, and of the account that the command is about. */
 export interface CommandAudit {
   readonly action: AuditAction;
-  /** What names an account: the argument, or the option `account`. */
+  /** The place of the account's name: the argument, or the option `account`. */
   readonly account?: true | 'option';
-  /** What it is done to, where the command line names it and that is not the account. */
+  /** The object of the action, if the command line names another one than the account. */
   readonly object?: (options: Values<OptionSet>) => string;
 }
 
@@ -119,12 +115,11 @@ export interface CommandBase<Options extends OptionSet = OptionSet> {
   /** The name of its argument, such as `FILE`, if it has one. */
   readonly argument?: string;
   readonly options: Options;
-  /** One line for the help. */
   readonly summary: string;
   /** Its entry in security logs, for success and failure; absent for a command that changes and shows nothing sensitive. */
   readonly audit?: CommandAudit;
   /** Checks the command line before anything is opened; throws a CommandError. */
-  check?(call: Pick<CommandCall<Options>, 'argument' | 'options'>): void;
+  check?(values: CommandValues<Options>): void;
 }
 
 /** A command on an open vault, with the services that it needs. */
@@ -133,13 +128,11 @@ interface VaultCommand<Needs, Options extends OptionSet> extends CommandBase<Opt
   run(call: CommandCall<Options>, needs: Needs): Outcome;
 }
 
-/** A command that needs the settings alone. */
 interface ConfigCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'config';
   run(call: CommandCall<Options>, config: Config): Outcome;
 }
 
-/** A command that needs nothing. */
 interface PlainCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'nothing';
   run(call: CommandCall<Options>): Outcome;

@@ -23,7 +23,6 @@ export async function readBinaryFile(path: string, bytesMax: number): Promise<Ui
   }
 }
 
-/** The option that names the file of a passphrase. */
 export const PASSPHRASE_FILE = {
   'passphrase-file': {
     kind: 'text',
@@ -32,10 +31,9 @@ export const PASSPHRASE_FILE = {
   },
 } as const;
 
-/** A line that a person types, without showing it. */
 async function promptHidden(label: string): Promise<string> {
   const { stdin, stderr } = process;
-  // Before the label, after which a person may type.
+  // Before the label, since typing may start right after it.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
   stderr.write(label);
@@ -59,13 +57,10 @@ async function promptHidden(label: string): Promise<string> {
   }
 }
 
-async function readStandardInput(label: string): Promise<string> {
-  return process.stdin.isTTY ? promptHidden(label) : Bun.stdin.text();
-}
-
-/** The passphrase of a file, of standard input, or of a person who is asked; a line break at its end is not part of it. */
+/** Reads a passphrase from a file, standard input or a prompt, without a final line break. */
 export async function readPassphrase(path: string | undefined, label = 'Passphrase: '): Promise<SecretBytes> {
-  const text = path === undefined ? await readStandardInput(label) : await readTextFile(path);
+  const standardInput = (): Promise<string> => (process.stdin.isTTY ? promptHidden(label) : Bun.stdin.text());
+  const text = await (path === undefined ? standardInput() : readTextFile(path));
   const passphrase = text.replace(/\r?\n$/, '');
   if (passphrase === '' || passphrase.includes('\n')) {
     throw new CommandError('The passphrase must be one line that is not empty.', 1);

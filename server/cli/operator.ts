@@ -8,7 +8,6 @@ import { type Account, type AccountContext, actFor, createContext } from '../req
 import { CommandError, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
-/** The option of every command that acts for an account. */
 export const ACCOUNT = { account: { kind: 'text', value: 'NAME', help: 'the account' } } as const;
 
 /** The option that compares the key of checkpoints with the one that the operator has kept. */
@@ -24,16 +23,22 @@ export interface OperatorNeeds {
   readonly randomId: RandomId;
 }
 
-/** The name of the operator's program in logs. */
 export function operatorAgent(): string {
   return `cardvault-cli/${version} (${userInfo().username})`;
 }
 
-/** Rejects a command line without `--account`. */
 export function checkAccount({ account }: Values<typeof ACCOUNT>): void {
   if (account === undefined) {
     throw new CommandError('Give the account with --account NAME.', 2);
   }
+}
+
+/** Returns what was found of an account. Throws an error for undefined. */
+export function existing<Found>(found: Found | undefined): Found {
+  if (found === undefined) {
+    throw new CommandError('No account has this name.', 1);
+  }
+  return found;
 }
 
 /** Returns the account that a command acts for. */
@@ -41,14 +46,9 @@ export async function accountOf(
   { accounts }: { readonly accounts: Accounts },
   { account = '' }: Values<typeof ACCOUNT>,
 ): Promise<Account> {
-  const found = await accounts.lookUp(account);
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found;
+  return existing(await accounts.lookUp(account));
 }
 
-/** Returns the context of a request of the operator for an account. */
 export async function contextOf(
   needs: OperatorNeeds,
   options: Values<typeof ACCOUNT>,
@@ -58,7 +58,7 @@ export async function contextOf(
   return actFor(createContext(origin), await accountOf(needs, options));
 }
 
-/** Runs `work`; an error that callers of the API would get becomes one of the command. */
+/** Runs `work`; an error that callers of the API would see becomes one of the command. */
 export async function withCommandErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

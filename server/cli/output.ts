@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, link, open, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode } from '../config/folder.ts';
 import { CommandError, type Output } from './command.ts';
 
-/** An output that can be discarded. */
 export interface OpenOutput extends Output {
   /** Removes an uncommitted file; does nothing after a commit. */
   readonly discard: () => Promise<void>;
@@ -22,13 +22,6 @@ function fail(error: unknown): never {
   );
 }
 
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** Writes all bytes: one call may write only a part. */
 async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
@@ -36,7 +29,6 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** Syncs the directory entry of a file to disk. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {
@@ -46,15 +38,12 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * Opens a new file of mode 0600. It is written under a temporary name in the same folder, synced, and then linked to its name.
- * So an existing file is never overwritten, and a file with this name is always complete.
- */
+/** Opens a new file of mode 0600. It is linked to its name when complete and synced, never over another file. */
 export async function openFileOutput(given: string): Promise<OpenOutput> {
   const path = resolve(given);
   // A random name, so that two commands can write to the same folder.
   const part = `${path}.part-${randomBytes(6).toString('hex')}`;
-  if (await exists(path)) {
+  if (existsSync(path)) {
     fail(new CommandError('FILE already exists; it is never overwritten.', 1));
   }
   const file = await open(part, 'wx', 0o600).catch(fail);

@@ -1,68 +1,35 @@
 import { parseArgs } from 'node:util';
-import { type CommandBase, CommandError, type Option, type OptionSet, type Values } from './command.ts';
+import {
+  type CommandBase,
+  CommandError,
+  type CommandValues,
+  type Option,
+  type OptionSet,
+  type Values,
+} from './command.ts';
 
-/** A valid command line. */
-export interface Line<Known extends CommandBase> {
+export interface Line<Known extends CommandBase> extends CommandValues<OptionSet> {
   readonly kind: 'command';
   readonly command: Known;
-  readonly argument: string;
-  readonly options: Values<OptionSet>;
   readonly json: boolean;
-  /** Whether progress is hidden. */
+  /** True if progress is hidden. */
   readonly quiet: boolean;
 }
 
-/** Whether a command begins with these words. */
-function startsWith(command: CommandBase, words: readonly string[]): boolean {
-  return words.every((word, index) => command.words[index] === word);
-}
-
-/** A request for a help text. */
-export interface HelpRequest {
+interface HelpRequest {
   readonly kind: 'help';
   readonly text: string;
 }
 
-/** `command`: the command of the first words; `similar`: commands that begin with them. */
-type Found<Known> =
-  | { readonly kind: 'command'; readonly command: Known }
-  | { readonly kind: 'similar'; readonly commands: readonly Known[] };
-
-function findCommand<Known extends CommandBase>(
-  args: readonly string[],
-  commands: readonly Known[],
-): Found<Known> {
-  const firstOption = args.findIndex((arg) => arg.startsWith('-'));
-  const words = firstOption < 0 ? args : args.slice(0, firstOption);
-  const command = commands.find(
-    (known) => startsWith(known, words.slice(0, known.words.length)) && words.length >= known.words.length,
-  );
-  return command === undefined
-    ? { kind: 'similar', commands: commands.filter((known) => startsWith(known, words)) }
-    : { kind: 'command', command };
-}
-
-/** Options of every command, for `parseArgs`. */
 const COMMON = {
   json: { type: 'boolean' },
   quiet: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** An option for `parseArgs`. */
-function parsedAs({ kind }: Option) {
-  return kind === 'flag'
-    ? ({ type: 'boolean' } as const)
-    : ({ type: 'string', multiple: kind === 'list' } as const);
-}
-
-/** An id with a dash at its beginning. */
 const GENERATED_ID = /^-[A-Za-z0-9_-]{21}$/;
 
-/**
- * The arguments as `parseArgs` supports them: a switch without a value means true, and a value or the argument may begin with
- * a dash, as generated ids do.
- */
+/** Rewrites arguments for `parseArgs`: a switch without a value is true, and an id or a value may begin with a dash. */
 function normalizeArguments(args: readonly string[], options: OptionSet): string[] {
   const full: string[] = [];
   const ids: string[] = [];
@@ -86,7 +53,12 @@ function normalizeArguments(args: readonly string[], options: OptionSet): string
 /** Parses the options; the message of an error is its first sentence. */
 function parse(args: readonly string[], options: OptionSet) {
   const full = normalizeArguments(args, options);
-  const own = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, parsedAs(option)]));
+  const own = Object.fromEntries(
+    Object.entries(options).map(([name, { kind }]) => [
+      name,
+      { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'list' } as const,
+    ]),
+  );
   try {
     return parseArgs({ args: full, options: { ...own, ...COMMON }, allowPositionals: true, strict: true });
   } catch (error) {
@@ -114,7 +86,7 @@ function readValue(name: string, option: Option, value: unknown): unknown {
   return value;
 }
 
-/** Help for incomplete command lines; rejects all others. */
+/** Help for an incomplete command line, with the commands that begin like it; rejects any other. */
 function readWithoutCommand(
   args: readonly string[],
   similar: readonly CommandBase[],
@@ -137,13 +109,15 @@ export function readLine<Known extends CommandBase>(
   args: readonly string[],
   commands: readonly Known[],
 ): HelpRequest | Line<Known> {
-  const found = findCommand(args, commands);
+  const firstOption = args.findIndex((arg) => arg.startsWith('-'));
+  const words = firstOption < 0 ? args : args.slice(0, firstOption);
+  const command = commands.find((known) => known.words.every((word, at) => words[at] === word));
   // Checked before the options, so that help works for invalid ones as well.
   const wantsHelp = args.includes('--help') || args.includes('-h');
-  if (found.kind === 'similar') {
-    return readWithoutCommand(args, found.commands, wantsHelp);
+  if (command === undefined) {
+    const similar = commands.filter((known) => words.every((word, at) => known.words[at] === word));
+    return readWithoutCommand(args, similar, wantsHelp);
   }
-  const { command } = found;
   if (wantsHelp) {
     return { kind: 'help', text: helpOf(command) };
   }
@@ -165,18 +139,11 @@ export function readLine<Known extends CommandBase>(
   };
 }
 
-/** Options of every command, with their help. */
-const COMMON_HELP: readonly (readonly [string, string])[] = [
-  ['--json', 'prints JSON'],
-  ['--quiet', 'shows no progress'],
-];
-
-/** How a command is called, without its options. */
+/** A command line without options. */
 function callOf({ words, argument }: CommandBase): string {
   return ['vault', ...words, ...(argument === undefined ? [] : [argument])].join(' ');
 }
 
-/** How an option is written. */
 function written(name: string, option: Option): string {
   switch (option.kind) {
     case 'flag':
@@ -188,12 +155,12 @@ function written(name: string, option: Option): string {
   }
 }
 
-/** The help text of one command. */
 function helpOf(command: CommandBase): string {
-  const own = Object.entries(command.options).map(
-    ([name, option]) => [written(name, option), option.help] as const,
-  );
-  const lines = [...own, ...COMMON_HELP];
+  const lines = [
+    ...Object.entries(command.options).map(([name, option]) => [written(name, option), option.help] as const),
+    ['--json', 'prints JSON'] as const,
+    ['--quiet', 'shows no progress'] as const,
+  ];
   const width = Math.max(...lines.map(([option]) => option.length));
   return [
     `Usage: bun run ${callOf(command)} [options]`,
@@ -204,7 +171,6 @@ function helpOf(command: CommandBase): string {
   ].join('\n');
 }
 
-/** The help text of several commands, one line per command. */
 function overviewOf(commands: readonly CommandBase[]): string {
   const width = Math.max(...commands.map((command) => callOf(command).length));
   return [

@@ -6,15 +6,13 @@ const BAR_EVERY_MS = 100;
 /** The shortest time between two lines in a file. */
 const LINE_EVERY_MS = 5_000;
 
-/** The terminal or file that progress is written to. */
 export interface ProgressScreen {
   readonly err: (text: string) => void;
-  /** Whether a line can be overwritten. */
+  /** True if a line can be overwritten. */
   readonly isTerminal: boolean;
   readonly now: () => number;
 }
 
-/** A number with separators of thousands. */
 function grouped(count: number): string {
   return Math.floor(count).toLocaleString('en-GB');
 }
@@ -23,18 +21,13 @@ function amount(done: number, total: number | undefined, unit: string): string {
   return total === undefined ? `${grouped(done)} ${unit}` : `${grouped(done)} of ${grouped(total)} ${unit}`;
 }
 
-/** The finished share, 0 to 1. */
-function shareOf(done: number, total: number): number {
-  return total <= 0 ? 1 : Math.min(1, done / total);
-}
-
 function bar(done: number, total: number): string {
-  const share = shareOf(done, total);
+  const share = total <= 0 ? 1 : Math.min(1, done / total);
   const filled = Math.round(share * BAR_WIDTH);
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${`${Math.floor(share * 100)}`.padStart(3)} %  `;
 }
 
-/** How many a second were done since `start`, and how long the others take; nothing within the first second. */
+/** The rate per second and the remaining time; empty within the first second. */
 function speed(done: number, seconds: number, left: number | undefined, unit: string): string {
   if (done <= 0 || seconds < 1) {
     return '';
@@ -64,7 +57,7 @@ export function startProgress(
   let shownAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
   let isDrawn = false;
   let latest = 0;
-  /** Where the first work of this run began: what an earlier run did, and finding its end, is no work of this one. */
+  /** The start of this run: the work of an earlier run, and finding its end, does not count. */
   let began: { readonly done: number; readonly at: number } | undefined;
 
   const draw = (): void => {
@@ -99,5 +92,4 @@ export function startProgress(
   };
 }
 
-/** The noop progress. */
 export const NO_PROGRESS: Progress = { at: () => undefined, end: () => undefined };

@@ -3,14 +3,13 @@ import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/reader.ts';
 import type { RandomId } from '../core/clock.ts';
-import { VaultError } from '../core/errors.ts';
+import { StartError, VaultError } from '../core/errors.ts';
 import { REVISION_GONE } from '../domain/account.ts';
 import {
   type Command,
   type CommandBase,
   type CommandCall,
   CommandError,
-  type Output,
   type Result,
   type Table,
 } from './command.ts';
@@ -19,28 +18,21 @@ import { type OpenOutput, openFileOutput } from './output.ts';
 import { type Line, readLine } from './parse.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
 
-/** Services that record the outcome of a command. */
-interface RecorderNeeds {
+/** An open vault, with the services that record the outcome of a command. */
+interface OpenNeeds {
   readonly accounts: Accounts;
   readonly audit: Audit;
   readonly randomId: RandomId;
-}
-
-/** A vault that is open for a command. */
-export interface OpenNeeds extends RecorderNeeds {
-  /** Closes the vault. */
   readonly close: () => Promise<void>;
 }
 
 /** The process around the command line: its output, settings and signals. */
 export interface Terminal<Needs extends OpenNeeds> extends ProgressScreen {
-  /** Standard output. */
   readonly out: (text: string | Uint8Array) => void;
   /** Reads the settings; called for a valid command line only. */
   readonly config: () => Config;
   /** Opens the vault that the settings describe, with all that commands need of it. */
   readonly open: (config: Config) => Promise<Needs>;
-  /** Aborted when the command is stopped. */
   readonly signal: AbortSignal;
 }
 
@@ -49,25 +41,13 @@ function describeFailure(error: unknown): { readonly text: string; readonly exit
   if (error instanceof CommandError) {
     return { text: error.message, exitCode: error.exitCode };
   }
-  if (error instanceof ConfigError || error instanceof VaultError) {
-    return { text: error.message, exitCode: 1 };
-  }
-  const text =
-    error instanceof Error && error.name === 'StartError'
-      ? error.message
-      : 'The command failed unexpectedly.';
-  return { text, exitCode: 1 };
+  const isKnown = error instanceof ConfigError || error instanceof VaultError || error instanceof StartError;
+  return { text: isKnown ? error.message : 'The command failed unexpectedly.', exitCode: 1 };
 }
 
-/** Standard output as a destination; there is nothing to commit. */
-function standardOutput({ out }: Pick<Terminal<OpenNeeds>, 'out'>): Output {
-  return { write: async (piece) => out(piece), commit: async () => undefined };
-}
-
-/** Creates the call of a command. Files that it opens are added to `opened`. */
 function createCall(
   line: Line<CommandBase>,
-  terminal: Omit<Terminal<OpenNeeds>, 'open'>,
+  terminal: Terminal<OpenNeeds>,
   opened: OpenOutput[],
 ): CommandCall {
   return {
@@ -79,7 +59,7 @@ function createCall(
       line.json || line.quiet ? NO_PROGRESS : startProgress(terminal, label, unit, total),
     async output(path) {
       if (path === undefined) {
-        return standardOutput(terminal);
+        return { write: async (piece) => terminal.out(piece), commit: async () => undefined };
       }
       const output = await openFileOutput(path);
       opened.push(output);
@@ -103,14 +83,11 @@ async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/**
- * Runs a command and records its outcome in the operator's security log, and in the log of the account that it
- * concerns (PCI DSS 10.2.1.2). A change that cannot be recorded rejects, although it was made.
- */
+/** Records a command in the logs of operator and account (PCI DSS 10.2.1.2). Rejects if it cannot, even after a change. */
 async function runRecorded(
   { audit }: CommandBase,
   { argument, options }: CommandCall,
-  needs: RecorderNeeds,
+  needs: OpenNeeds,
   run: () => Promise<Result | undefined>,
 ): Promise<Result | undefined> {
   if (audit === undefined) {
@@ -149,7 +126,7 @@ async function runRecorded(
   return result;
 }
 
-/** Opens what the command needs, runs it, and closes that again. */
+/** Runs a command, with the vault open if it needs that. */
 async function perform<Needs extends OpenNeeds>(
   { command }: Line<Command<Needs>>,
   call: CommandCall,
@@ -162,7 +139,6 @@ async function perform<Needs extends OpenNeeds>(
   if (command.opens === 'config') {
     return stoppable(command.run(call, config), terminal.signal);
   }
-  // Closed in every case, so that the vault is not left open.
   const needs = await terminal.open(config);
   try {
     const work = () => stoppable(command.run(call, needs), terminal.signal);
@@ -204,7 +180,7 @@ export async function runCommandLine<Needs extends OpenNeeds>(
 }
 
 const GAP = '  ';
-/** A cell with a number and an optional unit. */
+/** A cell with a number and an optional unit; columns of these are aligned to the right. */
 const AMOUNT = /^-?[\d.,]+(?: ?(?:%|[kMGT]?i?B|[mµ]?s))?$/;
 
 /** Replaces control characters, so that stored data cannot control the terminal. */
@@ -212,12 +188,6 @@ function plain(cell: string): string {
   return cell.replaceAll(/\p{Cc}/gu, '?');
 }
 
-function padded(cell: string, width: number, toRight: boolean): string {
-  const space = ' '.repeat(Math.max(0, width - Bun.stringWidth(cell)));
-  return toRight ? `${space}${cell}` : `${cell}${space}`;
-}
-
-/** Columns in monospace; those with only numbers are aligned to the right. */
 function textOfTable({ heading, columns, rows, empty }: Table): string {
   if (rows.length === 0 && empty !== undefined) {
     return empty;
@@ -232,7 +202,11 @@ function textOfTable({ heading, columns, rows, empty }: Table): string {
   });
   const line = (row: readonly string[]): string =>
     layout
-      .map(({ width, toRight }, at) => padded(row[at] ?? '', width, toRight))
+      .map(({ width, toRight }, at) => {
+        const cell = row[at] ?? '';
+        const space = ' '.repeat(width - Bun.stringWidth(cell));
+        return toRight ? `${space}${cell}` : `${cell}${space}`;
+      })
       .join(GAP)
       .trimEnd();
   return [...(heading === undefined ? [] : [heading, '']), line(columns), ...cells.map(line)].join('\n');

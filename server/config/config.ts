@@ -1,7 +1,7 @@
+import { editsBetween } from '../core/edits.ts';
 import { Secret } from '../core/secret.ts';
 import { isPrivateKeyOf } from './files.ts';
 import { type MasterKeyCommand, masterKeyCommandOf } from './master-key-command.ts';
-import { findUnknownSettings } from './names.ts';
 import { BadValue, ConfigError, type Environment, rejectValue } from './reader.ts';
 import { isRedisTls, type RedisSetting } from './redis.ts';
 import type { MasterKeyRing } from './ring.ts';
@@ -15,32 +15,10 @@ import {
 } from './settings.ts';
 import { isLoopback } from './values.ts';
 
-/** Settings that only have a meaning together with others. */
-type Combined =
-  | 'adminHost'
-  | 'adminPort'
-  | 'allowPlainHttp'
-  | 'tlsCert'
-  | 'tlsKey'
-  | 'redisUrl'
-  | 'redisCa'
-  | 'redisCert'
-  | 'redisKey'
-  | 'masterKeyRing'
-  | 'masterKeyFile'
-  | 'masterKeyLine'
-  | 'bootstrapUser'
-  | 'bootstrapPassword'
-  | 'bootstrapUnmasked'
-  | 'otlpEndpoint'
-  | 'otlpHeaders';
-
-/**
- * The account that the first start creates. Without a name and password the server generates them, only in staging.
- */
+/** The account that the first start creates. Without a name and password the server generates them, only in staging. */
 interface Bootstrap {
   readonly account: { readonly user: string; readonly password: Secret<string> } | undefined;
-  /** Whether that account sees card numbers unmasked (PCI DSS 3.4.1). */
+  /** The account sees card numbers unmasked (PCI DSS 3.4.1). */
   readonly unmasked: boolean;
 }
 
@@ -50,26 +28,19 @@ interface KeyPair {
   readonly key: Secret<string>;
 }
 
-/** The validated, frozen configuration: the settings by their names in `SETTINGS`, and values of several settings. */
-export interface Config extends Omit<SettingValues, Combined> {
-  /**
-   * The address of a second listener, with everything; the first then has only what is used without an account. Port 0 = any
-   * free one. Undefined: there is one listener.
-   */
+/** The validated, frozen configuration: the settings by their names in `SETTINGS`, and values that combine several settings. */
+export interface Config extends SettingValues {
+  /** The second listener, with all routes; the first then has only those without an account. Port 0 = any free one. */
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   readonly tls: KeyPair | undefined;
   readonly redis: RedisSetting;
-  /**
-   * Files for TLS to Redis: certificate authorities besides the built-in ones, in PEM, and the certificate of this server.
-   * Undefined: none are needed.
-   */
+  /** For TLS to Redis: authorities besides the built-in ones, in PEM, and the certificate of this server. */
   readonly redisTls: { readonly ca: string | undefined; readonly client: KeyPair | undefined } | undefined;
   /** Undefined in staging, or with `masterKeyCommand`. `ensureMasterKey` returns the ring in every case. */
   readonly masterKey: Secret<MasterKeyRing> | undefined;
   /** The command that prints the ring; reading the configuration does not run it. */
   readonly masterKeyCommand: Secret<MasterKeyCommand> | undefined;
   readonly bootstrap: Bootstrap;
-  /** The collector of traces; undefined: no traces. */
   readonly traces:
     | { readonly url: string; readonly headers: Secret<Readonly<Record<string, string>>> }
     | undefined;
@@ -88,36 +59,34 @@ export function processEnv(): Environment {
  */
 export function loadConfig(environment: Environment, runtimeArguments: readonly string[] = []): Config {
   const reader = new SettingReader(environment);
-  const { adminHost, adminPort, allowPlainHttp, tlsCert, tlsKey, ...rest } = reader.readAll();
-  const { redisUrl, redisCa, redisCert, redisKey, masterKeyRing, masterKeyFile, masterKeyLine, ...others } =
-    rest;
-  const { bootstrapUser, bootstrapPassword, bootstrapUnmasked, otlpEndpoint, otlpHeaders, ...plain } = others;
-  const { env, host, port } = plain;
+  const values = reader.readAll();
+  const { env, host, redisUrl, redisCa } = values;
   if (env === 'production') {
     rejectInspector(reader, environment, runtimeArguments);
   }
-  const admin = adminOf(reader, adminHost, adminPort, port);
-  const tls = keyPairOf(reader, ['VAULT_TLS_CERT_FILE', 'VAULT_TLS_KEY_FILE'], tlsCert, tlsKey);
-  if (!allowPlainHttp) {
+  const admin = adminOf(reader, values);
+  const tls = keyPairOf(reader, 'VAULT_TLS_CERT_FILE', values.tlsCert, 'VAULT_TLS_KEY_FILE', values.tlsKey);
+  if (!values.allowPlainHttp) {
     rejectPlainHttp(reader, host, admin?.host);
   }
-  const names = ['VAULT_REDIS_CERT_FILE', 'VAULT_REDIS_KEY_FILE'] as const;
-  const client = keyPairOf(reader, names, redisCert, redisKey);
-  if (redisCa !== undefined || client !== undefined) {
+  const { redisCert, redisKey } = values;
+  const client = keyPairOf(reader, 'VAULT_REDIS_CERT_FILE', redisCert, 'VAULT_REDIS_KEY_FILE', redisKey);
+  const redisTls =
+    redisCa === undefined && client === undefined ? undefined : Object.freeze({ ca: redisCa, client });
+  if (redisTls !== undefined) {
     rejectTlsFiles(reader, redisUrl);
   }
   checkMasterKey(reader, env);
+  const { masterKeyLine, otlpEndpoint, otlpHeaders } = values;
   const config: Config = {
-    ...plain,
-    ...{ admin, tls },
+    ...values,
+    ...{ admin, tls, redisTls },
     redis: redisUrl ?? Object.freeze({ kind: 'embedded' }),
-    redisTls:
-      redisCa === undefined && client === undefined ? undefined : Object.freeze({ ca: redisCa, client }),
-    masterKey: masterKeyRing ?? masterKeyFile,
+    masterKey: values.masterKeyRing ?? values.masterKeyFile,
     masterKeyCommand: masterKeyLine && masterKeyCommandOf(masterKeyLine, environment),
     bootstrap: Object.freeze({
-      account: firstAccountOf(reader, bootstrapUser, bootstrapPassword),
-      unmasked: bootstrapUnmasked,
+      account: firstAccountOf(reader, values),
+      unmasked: values.bootstrapUnmasked,
     }),
     traces:
       otlpEndpoint === undefined
@@ -129,10 +98,7 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
   return Object.freeze(config);
 }
 
-/**
- * Reads settings, and collects their effective values for the start log. An invalid value is recorded and treated as not set,
- * so that `finish` reports all errors together.
- */
+/** Reads settings. An invalid value is recorded and treated as not set, so that `finish` reports all errors together. */
 class SettingReader {
   /** Setting names and their effective values, without secrets. */
   readonly effective: Record<string, string> = {};
@@ -149,7 +115,7 @@ class SettingReader {
       values[member] = this.read(setting, env);
       env = values['env'] === 'production' ? 'production' : 'staging';
     }
-    // Each value is of its own setting.
+    // Each member has the value of the setting of its name.
     return values as SettingValues;
   }
 
@@ -158,9 +124,15 @@ class SettingReader {
     return this.environment[name] !== undefined;
   }
 
-  /** Records an invalid setting, or combination of settings. */
   report(name: string, reason: string): void {
     this.errors.push(new ConfigError(name, reason));
+  }
+
+  /** Reports a setting that is missing although another one has a value; an invalid one was reported already. */
+  require(name: SettingName, other: SettingName, value: unknown): void {
+    if (value !== undefined && !this.isSet(name)) {
+      this.report(name, `is required with ${other}`);
+    }
   }
 
   /** Throws one `ConfigError` with all recorded errors in the order of the settings, if there are any. */
@@ -213,40 +185,56 @@ class SettingReader {
   }
 }
 
-/** Creates an error for each variable that is probably a misspelt setting. */
+/** The setting with the smallest number of edits to a name; the first one of several. */
+function nearest(name: string): { readonly known: SettingName; readonly edits: number } {
+  return SERVER_SETTING_NAMES.map((known) => ({ known, edits: editsBetween(name, known) })).reduce(
+    (best, next) => (next.edits < best.edits ? next : best),
+  );
+}
+
+/** A setting that the name is a prefix of (`VAULT_REDIS`), or that is a prefix of the name (`VAULT_ENVIRONMENT`). */
+function related(name: string): SettingName | undefined {
+  return SERVER_SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
+}
+
+/** Creates an error for each name that starts with `VAULT_` in any case, or is within two edits of a setting (`VALT_PORT`). */
 function unknownSettings(environment: Environment): ConfigError[] {
-  const names = Object.keys(environment).filter((name) => environment[name] !== undefined);
-  return findUnknownSettings(names).map(({ name, suggestion }) => {
-    const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
+  const settings: ReadonlySet<string> = new Set(SERVER_SETTING_NAMES);
+  return Object.keys(environment).flatMap((name) => {
+    if (environment[name] === undefined || settings.has(name) || !/^v/i.test(name)) {
+      return [];
+    }
+    const upper = name.toUpperCase();
+    const { known, edits } = nearest(upper);
+    if (edits > 2 && !upper.startsWith('VAULT_')) {
+      return [];
+    }
+    const further = related(upper) ?? (edits <= name.length / 3 ? known : undefined);
+    const meant = edits <= 2 ? known : further;
+    const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
     // Names come from the environment, and may contain any character.
     return new ConfigError(name.replaceAll(/[^\w.-]/g, '?').slice(0, 64), `is not a setting${hint}`);
   });
 }
 
-/** Returns the second listener. A request could not be told from one for the first on the same port, whatever the addresses. */
-function adminOf(
-  reader: SettingReader,
-  host: string | undefined,
-  adminPort: number | undefined,
-  port: number,
-): Config['admin'] {
+/** Returns the second listener, which needs a port other than that of the first for every address. */
+function adminOf(reader: SettingReader, { adminHost, adminPort, port }: SettingValues): Config['admin'] {
   if (adminPort === undefined) {
-    if (host !== undefined && !reader.isSet('VAULT_ADMIN_PORT')) {
-      reader.report('VAULT_ADMIN_PORT', 'is required with VAULT_ADMIN_HOST');
-    }
+    reader.require('VAULT_ADMIN_PORT', 'VAULT_ADMIN_HOST', adminHost);
     return undefined;
   }
   if (adminPort !== 0 && adminPort === port) {
     reader.report('VAULT_ADMIN_PORT', 'must be another port than VAULT_PORT');
   }
-  return Object.freeze({ host: host ?? '127.0.0.1', port: adminPort });
+  return Object.freeze({ host: adminHost ?? '127.0.0.1', port: adminPort });
 }
 
 /** Returns a certificate with its key. Reports a missing half, but not one whose file was reported already. */
 function keyPairOf(
   reader: SettingReader,
-  [certName, keyName]: readonly [cert: SettingName, key: SettingName],
+  certName: SettingName,
   cert: string | undefined,
+  keyName: SettingName,
   key: Secret<string> | undefined,
 ): KeyPair | undefined {
   if (cert !== undefined && key !== undefined) {
@@ -255,12 +243,8 @@ function keyPairOf(
     }
     reader.report(keyName, `does not name the unencrypted PEM private key of ${certName}`);
   }
-  if (cert !== undefined && !reader.isSet(keyName)) {
-    reader.report(keyName, `is required with ${certName}`);
-  }
-  if (key !== undefined && !reader.isSet(certName)) {
-    reader.report(certName, `is required with ${keyName}`);
-  }
+  reader.require(keyName, certName, cert);
+  reader.require(certName, keyName, key);
   return undefined;
 }
 
@@ -305,20 +289,13 @@ function checkMasterKey(reader: SettingReader, env: Env): void {
 }
 
 /** Returns the first account; user and password are only valid together. */
-function firstAccountOf(
-  reader: SettingReader,
-  user: string | undefined,
-  password: Secret<string> | undefined,
-): Bootstrap['account'] {
+function firstAccountOf(reader: SettingReader, values: SettingValues): Bootstrap['account'] {
+  const { bootstrapUser: user, bootstrapPassword: password } = values;
   if (user !== undefined && password !== undefined) {
     return Object.freeze({ user, password });
   }
-  if (user !== undefined && !reader.isSet('VAULT_BOOTSTRAP_PASSWORD')) {
-    reader.report('VAULT_BOOTSTRAP_PASSWORD', 'is required with VAULT_BOOTSTRAP_USER');
-  }
-  if (password !== undefined && !reader.isSet('VAULT_BOOTSTRAP_USER')) {
-    reader.report('VAULT_BOOTSTRAP_USER', 'is required with VAULT_BOOTSTRAP_PASSWORD');
-  }
+  reader.require('VAULT_BOOTSTRAP_PASSWORD', 'VAULT_BOOTSTRAP_USER', user);
+  reader.require('VAULT_BOOTSTRAP_USER', 'VAULT_BOOTSTRAP_PASSWORD', password);
   return undefined;
 }
 
@@ -339,15 +316,9 @@ function rejectInspector(
   }
 }
 
-/**
- * The base URL that callers use, without a trailing slash: the configured one, or one that is derived from host and
- * port.
- */
-export function publicUrl(config: Config, listeningPort: number): string {
-  if (config.publicUrl !== undefined) {
-    return config.publicUrl;
-  }
-  return urlOf(config, config.host, listeningPort);
+/** The base URL for callers, without a trailing slash: the configured one, or one that is derived from host and port. */
+export function publicUrl(config: Config): string {
+  return config.publicUrl ?? urlOf(config, config.host, config.port);
 }
 
 /** The base URL of a listener as it is called on its own machine, without a trailing slash. */
@@ -357,9 +328,7 @@ function urlOf({ tls }: Config, address: string, port: number): string {
   return `${tls === undefined ? 'http' : 'https'}://${host}:${port}`;
 }
 
-/** The base URL of what needs an account, without a trailing slash: that of the second listener, where there is one. */
+/** The base URL of routes that need an account, without a trailing slash: that of the second listener, if there is one. */
 export function adminUrl(config: Config): string {
-  return config.admin === undefined
-    ? publicUrl(config, config.port)
-    : urlOf(config, config.admin.host, config.admin.port);
+  return config.admin === undefined ? publicUrl(config) : urlOf(config, config.admin.host, config.admin.port);
 }

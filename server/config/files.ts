@@ -2,45 +2,30 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
+import { OPERATIONS } from '../core/operations.ts';
 import { Secret } from '../core/secret.ts';
+import type { NetworkTokenRequester, PriceTable } from '../core/settings.ts';
 import { errorCode } from './folder.ts';
 import { BadValue, type Parse, rejectValue } from './reader.ts';
 import { parseFilePath } from './values.ts';
 
-/** The largest file that a setting may name, in bytes. */
 const FILE_BYTES_MAX = 1_048_576;
 
-/** Rejects a file with the code of the system error, which contains no path. */
-function unreadable(error: unknown): never {
-  if (error instanceof BadValue) {
-    throw error;
-  }
-  throw new BadValue(`names a file that cannot be read (${errorCode(error)})`, { cause: errorCode(error) });
-}
-
 /**
- * Whether other users can read a file. A file of root may be readable by its group, since Kubernetes secrets and
- * systemd credentials give files to processes of other users that way.
+ * Rejects a file that another user can read, or owns and so can replace. A file of root may be readable by its group, since
+ * Kubernetes secrets and systemd credentials give files to processes of other users that way.
  */
-function isReadableByOthers({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean {
-  const isGivenByRoot = uid === 0 && process.getuid?.() !== 0;
-  return (mode & (isGivenByRoot ? 0o037 : 0o077)) !== 0;
-}
-
-/** Rejects a file that another user can read, or owns and so can replace. */
-export function checkPrivate(stat: { readonly mode: number; readonly uid: number }): void {
-  if (stat.uid !== 0 && stat.uid !== (process.getuid?.() ?? stat.uid)) {
+export function checkPrivate({ mode, uid }: { readonly mode: number; readonly uid: number }): void {
+  const own = process.getuid?.();
+  if (uid !== 0 && uid !== (own ?? uid)) {
     rejectValue('names a file that belongs to another user; run chown on it');
   }
-  if (isReadableByOthers(stat)) {
+  if ((mode & (uid === 0 && own !== 0 ? 0o037 : 0o077)) !== 0) {
     rejectValue('names a file that other users can read; run chmod 400 on it');
   }
 }
 
-/**
- * The text of a file that a setting names. The checks use the open descriptor, so the file cannot be replaced between
- * them.
- */
+/** The text of a file that a setting names. The checks use the descriptor, so the file cannot be replaced between them. */
 function read(path: string, isPrivate: boolean): string {
   try {
     const descriptor = openSync(parseFilePath(path), 'r');
@@ -60,7 +45,12 @@ function read(path: string, isPrivate: boolean): string {
       closeSync(descriptor);
     }
   } catch (error) {
-    return unreadable(error);
+    if (error instanceof BadValue) {
+      throw error;
+    }
+    // The code of a system error contains no path.
+    const cause = errorCode(error);
+    throw new BadValue(`names a file that cannot be read (${cause})`, { cause });
   }
 }
 
@@ -98,7 +88,7 @@ export const parseCertificates: Parse<string> = (path) => {
   }
 };
 
-/** Like `parseCertificates`, for a certificate of this server's own: the first one must be within its validity period. */
+/** Like `parseCertificates`, for a certificate of this server: the first one must be within its validity period. */
 export const parseOwnCertificates: Parse<string> = (path) => {
   const pem = parseCertificates(path);
   const { validFromDate, validToDate } = new X509Certificate(pem);
@@ -110,7 +100,7 @@ export const parseOwnCertificates: Parse<string> = (path) => {
     : pem;
 };
 
-/** Whether a PEM text is the unencrypted private key of a certificate. */
+/** True if a PEM text is the unencrypted private key of a certificate. */
 export function isPrivateKeyOf(cert: string, pem: Secret<string>): boolean {
   try {
     return new X509Certificate(cert).checkPrivateKey(createPrivateKey(pem.expose()));
@@ -137,12 +127,6 @@ function parseJson<Schema extends TSchema>(text: string, schema: Schema): Static
   return rejectValue(`names a file with an invalid value at ${place === '' ? 'its top level' : place}`);
 }
 
-/** The billable operations. */
-const OPERATIONS = [
-  ...['store', 'decrypt', 'list', 'update', 'delete', 'log', 'capture_create', 'capture', 'retrieve_create'],
-  ...['retrieve', 'key', 'rule', 'proxy_attempt', 'network_token', 'certificate', 'preference', 'utility'],
-] as const;
-
 /** A decimal number as text, so that prices are exact. */
 const Amount = Type.String({ pattern: '^(0|[1-9][0-9]{0,8})(\\.[0-9]{1,8})?$' });
 
@@ -159,22 +143,15 @@ const Prices = Type.Object(
   { additionalProperties: false },
 );
 
-/** Unit prices as decimal strings, by billable operation; `default` is for all others. */
-export interface PriceSetting {
-  readonly currency: string;
-  readonly prices: Readonly<Record<string, string>>;
-  readonly default: string;
-}
-
 /** The price table if no file is configured: everything is free. */
-export const NO_PRICES: PriceSetting = Object.freeze({
+export const NO_PRICES: PriceTable = Object.freeze({
   currency: 'USD',
   prices: Object.freeze({}),
   default: '0',
 });
 
 /** Reads the file of unit prices; unknown operations are rejected. */
-export const parsePrices: Parse<PriceSetting> = (path) => parseJson(read(path, false), Prices);
+export const parsePrices: Parse<PriceTable> = (path) => parseJson(read(path, false), Prices);
 
 /** The file of network token requesters: an array of at most 1000. */
 const Requesters = Type.Array(
@@ -190,15 +167,7 @@ const Requesters = Type.Array(
   { maxItems: 1000 },
 );
 
-/** A network token requester; its headers contain the credentials. */
-export interface NetworkTokenRequester {
-  readonly id: string;
-  readonly url: string;
-  readonly headers: Secret<Readonly<Record<string, string>>>;
-  readonly client_cert_id: string | undefined;
-}
-
-/** Whether a text is an https URL without credentials. */
+/** True for an https URL without credentials. */
 function isHttps(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' && url.username === '' && url.password === '';
@@ -222,8 +191,9 @@ export const parseRequesters: Parse<readonly NetworkTokenRequester[]> = (path) =
   ) {
     return rejectValue('names a file with an invalid header name');
   }
-  const requesters = entries.map(({ id, url, headers, client_cert_id }) =>
-    Object.freeze({ id, url, headers: new Secret(Object.freeze(headers)), client_cert_id }),
+  return Object.freeze(
+    entries.map(({ id, url, headers, client_cert_id }) =>
+      Object.freeze({ id, url, headers: new Secret(Object.freeze(headers)), client_cert_id }),
+    ),
   );
-  return Object.freeze(requesters);
 };

@@ -1,7 +1,6 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { ConfigError } from './reader.ts';
 
-/** Access for the owner only. */
 const FOLDER_MODE = 0o700;
 
 /**

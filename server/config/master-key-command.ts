@@ -1,17 +1,14 @@
-/** The master key ring as the output of a command of the operator. */
 import type { Secret } from '../core/secret.ts';
 import { errorCode } from './folder.ts';
 import { BadValue, ConfigError, type Environment } from './reader.ts';
 import { type MasterKeyRing, parseMasterKeyBytes } from './ring.ts';
 import { SERVER_SETTING_NAMES } from './settings.ts';
 
-/** How long the command may take. */
 const MS_MAX = 10_000;
-/** How much it may print: a ring of hundreds of keys. */
+/** The size limit of its output: a ring of hundreds of keys. */
 const BYTES_MAX = 65_536;
 const NEXT = "Its output is never shown: run it in a shell as the server's user to see why";
 
-/** A line for /bin/sh, and the environment that it runs with. */
 export interface MasterKeyCommand {
   readonly line: string;
   readonly environment: Environment;
@@ -28,7 +25,7 @@ function fail(cause: string): never {
   throw new ConfigError('VAULT_MASTER_KEY_COMMAND', `${cause}. ${NEXT}`);
 }
 
-/** Starts the command as the leader of a process group of its own, so that all that it starts can be ended. */
+/** Starts the command as the leader of a process group, so that all its processes can be ended. */
 function start({ line, environment }: MasterKeyCommand) {
   try {
     return Bun.spawn(['/bin/sh', '-c', line], {
@@ -41,7 +38,6 @@ function start({ line, environment }: MasterKeyCommand) {
   }
 }
 
-/** Of a stream of bytes. */
 interface Reader {
   read(): Promise<{ readonly value?: Uint8Array | undefined }>;
 }
@@ -54,9 +50,9 @@ function killGroup(leader: number): void {
   }
 }
 
-/** Ends a command that is running when this process is asked to end. Returns what takes the handlers away again. */
+/** Ends a running command at a signal that ends this process. Returns a function that removes the handlers. */
 function endWithThisProcess(kill: () => void): () => void {
-  // SIGHUP asks for an end only where nothing handles it: a supervisor restarts its processes.
+  // SIGHUP ends this process only without a handler: a supervisor restarts its processes.
   const hangUp = process.listenerCount('SIGHUP') === 0 ? (['SIGHUP'] as const) : [];
   const signals = ['SIGINT', 'SIGTERM', ...hangUp] as const;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -106,7 +102,7 @@ function parse(output: Uint8Array): Secret<MasterKeyRing> {
   }
 }
 
-/** Why a command that has ended is no good; undefined if it has succeeded. */
+/** The failure of a command that has ended; undefined if it has succeeded. */
 function causeOf(child: ReturnType<typeof start>): string | undefined {
   if (child.signalCode !== null) {
     return `was ended by ${child.signalCode}`;
@@ -114,7 +110,7 @@ function causeOf(child: ReturnType<typeof start>): string | undefined {
   return child.exitCode === 0 ? undefined : `ended with exit code ${child.exitCode}`;
 }
 
-/** Runs the command to its end; gives how much it has printed into `output`. */
+/** Runs the command to its end; returns the number of bytes that it has printed, into `output`. */
 async function execute(command: MasterKeyCommand, output: Uint8Array): Promise<number> {
   let killedFor: string | undefined;
   let end = (): void => undefined;
@@ -122,7 +118,7 @@ async function execute(command: MasterKeyCommand, output: Uint8Array): Promise<n
     killedFor ??= why;
     end();
   };
-  // Before the start: a signal in between would leave the command behind.
+  // Before the start: otherwise the command could outlive a signal in between.
   const forget = endWithThisProcess(() => kill('was killed because this process was asked to end'));
   const timer = setTimeout(() => kill('did not end within 10 seconds and was killed'), MS_MAX);
   try {
@@ -130,7 +126,7 @@ async function execute(command: MasterKeyCommand, output: Uint8Array): Promise<n
     const reader = child.stdout.getReader();
     end = () => {
       killGroup(child.pid);
-      // What has left the group may still hold the pipe.
+      // A process that has left the group may still hold the pipe.
       void reader.cancel().catch(() => undefined);
     };
     const length = await fill(output, reader);
@@ -146,10 +142,7 @@ async function execute(command: MasterKeyCommand, output: Uint8Array): Promise<n
   }
 }
 
-/**
- * Runs the command and parses what it prints. It has 10 seconds and 64 KB; its errors are discarded, and its output is wiped.
- * Rejects with a `ConfigError` that contains nothing of either.
- */
+/** Runs the command and parses its output, which is then wiped. The `ConfigError` of a failure contains no output. */
 export async function runMasterKeyCommand(command: Secret<MasterKeyCommand>): Promise<Secret<MasterKeyRing>> {
   const output = new Uint8Array(BYTES_MAX);
   try {

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
+import type { Config } from './config.ts';
 import { ensurePrivateFolder, errorCode } from './folder.ts';
-import { type MasterKeyCommand, runMasterKeyCommand } from './master-key-command.ts';
+import { runMasterKeyCommand } from './master-key-command.ts';
 import { BadValue, ConfigError, rejectValue } from './reader.ts';
 import { KEY_BYTES, type MasterKeyRing, parseMasterKeyFile } from './ring.ts';
 
@@ -51,12 +52,7 @@ function readKeyFile(path: string): Secret<MasterKeyRing> | undefined {
  * data folder, which the first start creates (file mode 0600, folder mode 0700). Rejects with a `ConfigError` in production
  * without a configured key, when the command prints none, and for a key file that other users can read.
  */
-export async function ensureMasterKey(config: {
-  readonly env: 'staging' | 'production';
-  readonly dataDir: string;
-  readonly masterKey: Secret<MasterKeyRing> | undefined;
-  readonly masterKeyCommand: Secret<MasterKeyCommand> | undefined;
-}): Promise<Secret<MasterKeyRing>> {
+export async function ensureMasterKey(config: Config): Promise<Secret<MasterKeyRing>> {
   if (config.masterKey !== undefined) {
     return config.masterKey;
   }

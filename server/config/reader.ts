@@ -1,10 +1,6 @@
-/** The environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * An invalid setting, which prevents the start. The message has one line for each invalid setting; it names the setting and
- * never contains its value.
- */
+/** Invalid settings, which prevent the start. The message has a line for each, without its value. */
 export class ConfigError extends Error {
   readonly setting: string;
 

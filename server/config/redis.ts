@@ -1,4 +1,5 @@
 import { Secret } from '../core/secret.ts';
+import type { RedisCredentials, SentinelGroup } from '../core/settings.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
 /** The address of Redis. URLs may contain passwords; `shown` does not. */
@@ -8,24 +9,6 @@ export type RedisSetting =
   | { readonly kind: 'url'; readonly url: Secret<string>; readonly shown: string }
   | { readonly kind: 'cluster'; readonly urls: Secret<readonly string[]>; readonly shown: string }
   | { readonly kind: 'sentinel'; readonly group: Secret<SentinelGroup>; readonly shown: string };
-
-/** User name and password; an empty text where there is none. */
-interface Credentials {
-  readonly username: string;
-  readonly password: string;
-}
-
-/** The servers of one name, of which Sentinels know the primary. */
-export interface SentinelGroup {
-  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
-  readonly name: string;
-  readonly database: number;
-  /** Whether Sentinels and servers are reached with TLS. */
-  readonly isTls: boolean;
-  readonly credentials: Credentials;
-  /** For the Sentinels; undefined: those of the servers, if a Sentinel asks for any. */
-  readonly sentinelCredentials: Credentials | undefined;
-}
 
 /** The reason for a text of another form. */
 const EXPECTED =
@@ -75,13 +58,12 @@ function parseNode(text: string): URL {
   return url;
 }
 
-/** The URL for the start log. */
 function withoutPassword(url: URL): string {
   const user = url.username === '' && url.password === '' ? '' : `${url.username}:[secret]@`;
   return `${url.protocol}//${user}${url.host}${url.pathname}`;
 }
 
-/** What all nodes of a Cluster must have in common. */
+/** The scheme and the credentials, which must be equal for all nodes of a Cluster. */
 function access(url: URL): string {
   return JSON.stringify([url.protocol, url.username, url.password]);
 }
@@ -108,7 +90,6 @@ function parseCluster(parts: readonly string[]): RedisSetting {
   };
 }
 
-/** The parts of a Sentinel URL. */
 const SENTINEL_URL =
   /^redis(?<tls>s?)\+sentinel:\/\/(?:(?<access>[^@/?#]*)@)?(?<hosts>[^@/?#]+)\/(?<name>[\w.-]{1,128})(?:\/(?<database>0|[1-9]\d{0,3}))?(?:\?(?<query>[^?#]*))?$/;
 
@@ -116,13 +97,13 @@ const SENTINEL_EXPECTED =
   'must have the form redis+sentinel://user:password@host:port,host:port/name/database, of which only a host and the name are needed';
 
 /** `user:password`, percent-encoded. */
-function parseCredentials(text: string): Credentials {
+function parseCredentials(text: string): RedisCredentials {
   const [, username = '', password = ''] = /^([^:]*):?(.*)$/.exec(text) ?? [];
   return { username: decode(username), password: decode(password) };
 }
 
 /** The credentials for the Sentinels themselves: `sentinel_user` and `sentinel_password`. */
-function parseSentinelQuery(query: string | undefined): Credentials | undefined {
+function parseSentinelQuery(query: string | undefined): RedisCredentials | undefined {
   const given = (query ?? '').split('&').flatMap((part) => {
     const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(part) ?? [];
     return part === '' ? [] : [[name, decode(value)] as const];
@@ -169,15 +150,11 @@ function parseSentinel(text: string): RedisSetting {
   return { kind: 'sentinel', group: new Secret(group), shown };
 }
 
-/** Whether Redis is reached with TLS. */
 export function isRedisTls(setting: RedisSetting): boolean {
   return 'shown' in setting && setting.shown.startsWith('rediss');
 }
 
-/**
- * Parses `VAULT_REDIS_URL`: one server, a Unix socket, several nodes of a Cluster, comma-separated, or Sentinels with the name
- * of what they watch.
- */
+/** Parses `VAULT_REDIS_URL`: one server, a Unix socket, nodes of a Cluster, or Sentinels with the name of a primary. */
 export const parseRedisUrl: Parse<RedisSetting> = (text) => {
   if (text.startsWith('unix:')) {
     return parseSocket(text);
@@ -193,7 +170,6 @@ export const parseRedisUrl: Parse<RedisSetting> = (text) => {
   return { kind: 'url', url: new Secret(url.href), shown: withoutPassword(url) };
 };
 
-/** The address for the start log, without passwords. */
 export function showRedis(setting: RedisSetting): string {
   if (setting.kind === 'embedded') {
     return 'embedded redis-server';

@@ -33,10 +33,7 @@ const parseEntry: Parse<readonly [string, Uint8Array]> = (text) => {
     : [id, parseKey(key)];
 };
 
-/**
- * Parses a ring: one key in base64 (with the id `default`), or comma-separated `id:key` pairs, of which the first encrypts.
- * Rejects keys of another length, duplicate ids, and keys of one repeated byte.
- */
+/** Parses a ring: one key in base64 (with the id `default`), or comma-separated `id:key` pairs, of which the first encrypts. */
 export const parseMasterKeys: Parse<Secret<MasterKeyRing>> = (text) => {
   if (!/[:,]/.test(text)) {
     return new Secret({ writeId: DEFAULT_ID, keys: new Map([[DEFAULT_ID, parseKey(text)]]) });

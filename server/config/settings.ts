@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Secret } from '../core/secret.ts';
+import { UNSAFE_REDIS, type UnsafeRedis } from '../core/settings.ts';
 import {
   NO_PRICES,
   parseCertificates,
@@ -33,19 +34,12 @@ import {
   parseSadRetention,
 } from './values.ts';
 
-/** The mode of the server. */
 export type Env = 'staging' | 'production';
-
-const UNSAFE_CHECKS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
-
-/** A durability check of Redis that the operator can disable by name. */
-type UnsafeCheck = (typeof UNSAFE_CHECKS)[number];
 
 /** A setting: an environment variable, the parser of its text, and its value without the variable. */
 export interface Setting<Name extends string, T> {
   readonly name: Name;
   readonly parse: Parse<T>;
-  /** The default as text. */
   readonly fallback?: string | ((env: Env) => string);
   /** The value without the variable, if there is no default text. */
   readonly absent?: T;
@@ -94,7 +88,7 @@ export const SETTINGS = {
   port: withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080'),
   adminPort: optional('VAULT_ADMIN_PORT', integerFrom(0, 65_535)),
   adminHost: optional('VAULT_ADMIN_HOST', parseHost),
-  /** How long a stopping server still accepts connections, so that load balancers notice. */
+  /** The time in which a stopping server still accepts connections, so that load balancers notice. */
   drainSeconds: withDefault('VAULT_DRAIN_SECONDS', integerFrom(0, 300), '0'),
   allowPlainHttp: withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false'),
   tlsCert: optional('VAULT_TLS_CERT_FILE', parseOwnCertificates),
@@ -112,9 +106,9 @@ export const SETTINGS = {
   /** The redis-server to run, for the embedded Redis only. */
   redisBinary: optional('VAULT_REDIS_BIN', parseExecutable),
   /** Unsafe settings of Redis that are tolerated in production. */
-  redisAllowUnsafe: withAbsent<'VAULT_REDIS_ALLOW_UNSAFE', ReadonlySet<UnsafeCheck>>(
+  redisAllowUnsafe: withAbsent<'VAULT_REDIS_ALLOW_UNSAFE', ReadonlySet<UnsafeRedis>>(
     'VAULT_REDIS_ALLOW_UNSAFE',
-    (text) => new Set(listOf(choiceOf(...UNSAFE_CHECKS))(text)),
+    (text) => new Set(listOf(choiceOf(...UNSAFE_REDIS))(text)),
     new Set(),
   ),
   /** The number of replicas that must confirm a write before it is acknowledged; 0 = none. */
@@ -127,7 +121,6 @@ export const SETTINGS = {
   bootstrapUser: optional('VAULT_BOOTSTRAP_USER', parseAccountName),
   bootstrapPassword: secret('VAULT_BOOTSTRAP_PASSWORD', parsePassword),
   bootstrapUnmasked: withDefault('VAULT_BOOTSTRAP_UNMASKED', parseBoolean, 'false'),
-  /** The number of processes that share the port. */
   processes: withDefault('VAULT_PROCESSES', integerFrom(1, 64), () => String(defaultProcesses())),
   /** The number of worker threads of all processes together. */
   workers: withDefault('VAULT_WORKERS', integerFrom(1, 256), () =>
@@ -139,7 +132,7 @@ export const SETTINGS = {
   proxyCa: optional('VAULT_PROXY_CA_FILE', parseCertificates),
   /** Reverse proxies whose `X-Forwarded-For` is used: CIDRs in normal form. */
   trustedProxies: withAbsent('VAULT_TRUSTED_PROXIES', listOf(parseCidr), []),
-  /** Whether parameters and members that a route does not know are errors, on routes that need an account. */
+  /** Unknown parameters and members are errors, on routes that need an account. */
   refuseUnknown: withDefault(
     'VAULT_UNKNOWN_PARAMETERS',
     (text) => choiceOf('refuse', 'ignore')(text) === 'refuse',
@@ -151,13 +144,12 @@ export const SETTINGS = {
   ratePerSource: withDefault('VAULT_RATE_SOURCE', integerFrom(0, 100_000_000), '0'),
   /** Failed attempts in 15 minutes; 0 = no limit. */
   authFailuresMax: withDefault('VAULT_AUTH_FAILURES_MAX', integerFrom(0, 1_000_000), '10'),
-  /** How long a source is locked out after that. */
+  /** The duration of the lockout of a source after that. */
   authLockSeconds: withDefault('VAULT_AUTH_LOCK_SECONDS', integerFrom(1, 2_592_000), '1800'),
-  /** Unit prices for the usage report. */
   prices: withAbsent('VAULT_PRICES_FILE', parsePrices, NO_PRICES),
   /** Services that issue network tokens, by id. */
   networkTokenRequesters: withAbsent('VAULT_NETWORK_TOKEN_FILE', parseRequesters, []),
-  /** How long entries of security logs are kept; at least 12 months by PCI DSS 10.5.1. */
+  /** The retention of entries of security logs; at least 12 months by PCI DSS 10.5.1. */
   auditRetention: withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
   jobRetention: withDefault('VAULT_JOB_RETENTION', parseDurationSetting, 'P30D'),
   /** The file that checkpoints of security logs are appended to. */
@@ -166,27 +158,24 @@ export const SETTINGS = {
   auditSink: optional('VAULT_AUDIT_SINK', parseAuditSink),
   /** The cost of deriving a key from a passphrase, for new and changed keys. */
   argon2: withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4'),
-  /** How long a key can be unlocked again without Argon2id; 0 = off. */
+  /** The time in which a key can be unlocked again without Argon2id; 0 = off. */
   warmUnlockSeconds: withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
-  /** How long verification codes and track data are kept (PCI DSS 3.3). */
+  /** The retention of verification codes and track data (PCI DSS 3.3). */
   sadRetention: withDefault('VAULT_SAD_RETENTION', parseSadRetention, (env) =>
     env === 'production' ? '24h' : 'keep',
   ),
-  /** Within how long after their expiry they have left the append-only file. */
+  /** The time after their expiry until they have left the append-only file. */
   sadRewriteSeconds: withDefault('VAULT_SAD_REWRITE_SECONDS', integerFrom(1, 86_400), '600'),
   otlpEndpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', parseOtlpEndpoint),
   otlpHeaders: secret('OTEL_EXPORTER_OTLP_HEADERS', (text) => new Secret(parseOtlpHeaders(text))),
 };
 
-/** The values of all settings. */
 export type SettingValues = {
   readonly [Member in keyof typeof SETTINGS]: (typeof SETTINGS)[Member] extends Setting<string, infer T>
     ? T
     : never;
 };
 
-/** The name of a setting. */
 export type SettingName = (typeof SETTINGS)[keyof typeof SETTINGS]['name'];
 
-/** The names of all settings, in their order. */
 export const SERVER_SETTING_NAMES: readonly SettingName[] = Object.values(SETTINGS).map(({ name }) => name);

@@ -1,11 +1,12 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
+import { DAY_MS } from '../core/clock.ts';
 import { Secret } from '../core/secret.ts';
-import { type Duration, parseDuration } from '../domain/text/duration.ts';
+import type { AuditSink } from '../core/settings.ts';
+import { type Duration, parseDuration } from '../domain/text/time.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
-/** A whole number between two bounds, inclusive. */
 export function integerFrom(minimum: number, maximum: number): Parse<number> {
   return (text) => {
     const value = /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN;
@@ -26,18 +27,16 @@ export const parseBoolean: Parse<boolean> = (text) => {
   return rejectValue('must be true or false');
 };
 
-/** One of some fixed texts. */
 export function choiceOf<const Choice extends string>(...choices: readonly Choice[]): Parse<Choice> {
   return (text) =>
     choices.find((choice) => choice === text) ?? rejectValue(`must be one of: ${choices.join(', ')}`);
 }
 
-/** A comma-separated list. */
 export function listOf<T>(parse: Parse<T>): Parse<readonly T[]> {
   return (text) => Object.freeze(text.split(',').map((part) => parse(part.trim())));
 }
 
-/** Whether a text is a host name (RFC 1123) that cannot be confused with an IPv4 address. */
+/** True for a host name (RFC 1123) that cannot be confused with an IPv4 address. */
 function isHostName(text: string): boolean {
   return (
     text.length <= 253 &&
@@ -52,12 +51,12 @@ export const parseHost: Parse<string> = (text) =>
     ? text
     : rejectValue('must be an IP address (IPv6 without brackets) or a host name');
 
-/** Whether only this machine can reach the address. A host name other than `localhost` counts as reachable. */
+/** True if only this machine can reach the address. A host name other than `localhost` counts as reachable. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
 }
 
-/** Whether a text is an IP address in its usual form; `10.1` and octal numbers are not. */
+/** True for an IP address in its usual form; `10.1` and octal numbers are not. */
 function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || (text.includes(':') && ipaddr.IPv6.isValid(text));
 }
@@ -81,12 +80,9 @@ export const parseCidr: Parse<string> = (text) => {
 
 /** An http or https URL without credentials, query and fragment. */
 const parseHttpUrl: Parse<URL> = (text) => {
-  const url =
-    URL.canParse(text) && !/\s/.test(text)
-      ? new URL(text)
-      : rejectValue('must be an http:// or https:// URL');
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    rejectValue('must be an http:// or https:// URL');
+  const url = URL.parse(text);
+  if (url === null || /\s/.test(text) || !/^https?:$/.test(url.protocol)) {
+    return rejectValue('must be an http:// or https:// URL');
   }
   if (url.username !== '' || url.password !== '') {
     rejectValue('must not contain a user name or password');
@@ -106,7 +102,6 @@ export const parseBaseUrl: Parse<string> = (text) => {
 /** The URL of an OpenTelemetry collector, without its trailing slash; `/v1/traces` is added later. */
 export const parseOtlpEndpoint: Parse<string> = (text) => parseHttpUrl(text).href.replace(/\/+$/, '');
 
-/** One `name=value` pair. */
 const HEADER = /^\s*([\w-]+)=([^,]*)$/;
 
 /** Headers in the format of OpenTelemetry: `name=value`, comma-separated, values percent-encoded. */
@@ -142,17 +137,14 @@ export const parseFilePath: Parse<string> = (text) =>
 export const parseDurationSetting: Parse<Duration> = (text) =>
   parseDuration(text) ?? rejectValue('must be a duration such as 24h, 45m or P400D, at most ten years');
 
-/**
- * How long verification codes and track data are kept: without a limit, for a time in ms, or until a proxy request
- * with them has succeeded, but no longer than a day.
- */
-export type SadRetention =
+/** The retention of verification codes and track data; `ms` is also the limit of `after_proxy_success`. */
+type SadRetention =
   | { readonly kind: 'keep' }
   | { readonly kind: 'ttl'; readonly ms: number }
   | { readonly kind: 'after_proxy_success'; readonly ms: number };
 
-/** How long codes are kept at most that no payment takes away: PCI DSS knows no use for older ones. */
-const UNUSED_SAD_MS = 24 * 60 * 60 * 1_000;
+/** The limit for codes that no payment has used: PCI DSS knows no use for older ones. */
+const UNUSED_SAD_MS = DAY_MS;
 
 /** The retention of verification codes. Zero is invalid: as a duration it means unlimited, but many would read it as none. */
 export const parseSadRetention: Parse<SadRetention> = (text) => {
@@ -169,7 +161,7 @@ export const parseSadRetention: Parse<SadRetention> = (text) => {
 };
 
 /** The cost of Argon2id (RFC 9106). */
-export interface Argon2Setting {
+interface Argon2Setting {
   readonly memoryKiB: number;
   readonly passes: number;
   readonly parallelism: number;
@@ -203,15 +195,8 @@ export const parsePassword: Parse<Secret<string>> = (text) =>
     ? new Secret(text)
     : rejectValue('must be at most 1024 characters without control characters');
 
-/** A line for /bin/sh. */
 export const parseCommandLine: Parse<Secret<string>> = (text) =>
   text.trim() === '' ? rejectValue('must be a command for /bin/sh') : new Secret(text);
-
-/** The destination of access events. */
-export type AuditSink =
-  | { readonly kind: 'stdout' }
-  | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'syslog'; readonly host: string; readonly port: number; readonly tls: boolean };
 
 const SYSLOG = /^syslog\+(tcp|tls):\/\/(?:\[([^\]]+)\]|([^/:@?#[\]]+)):([1-9]\d{0,4})$/;
 

@@ -1,5 +1,5 @@
 import { listStreamOf } from '../core/byte-stream.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
@@ -15,7 +15,6 @@ const CACHED_MS = 60_000;
 /** Attempts to replace a connection while other requests change it. */
 const REPLACE_TRIES_MAX = 8;
 
-/** A stored connection: its encrypted record, and its public part. */
 export interface SealedConnection {
   readonly id: string;
   readonly record: Buffer;
@@ -24,7 +23,6 @@ export interface SealedConnection {
 
 /** Manages connections: addresses and credentials of third parties, which only worker threads decrypt. */
 export class Connections {
-  /** Connections that were read recently, by account and id. */
   private readonly cache: Memory<SealedConnection>;
 
   constructor(
@@ -34,13 +32,10 @@ export class Connections {
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {
-    this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.cache = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
-  /**
-   * Creates a connection from JSON text. Rejects with `connection_exists`, `connections_full`, at an invalid field, or if its
-   * host may not be reached.
-   */
+  /** Creates a connection from JSON text. Rejects with `connection_exists`, `connections_full` or `destination_refused`. */
   async create({ account }: AccountContext, body: Uint8Array): Promise<Connection> {
     const { id, shown, record } = await this.seal(account, body);
     const outcome = await this.store.create(account.aid, id, record);
@@ -101,10 +96,7 @@ export class Connections {
     return found;
   }
 
-  /**
-   * Rejects the creation or deletion of a rule that a connection names, unless the caller may see data unmasked: the rule is
-   * applied to all requests through that connection.
-   */
+  /** Rejects a change of a rule that a connection applies to all its requests, unless the caller may see data unmasked. */
   async requireRuleChange({ account }: AccountContext, ruleId: string): Promise<void> {
     if (mayReveal(account)) {
       return;

@@ -5,7 +5,6 @@ import { Message, NO_QUERY } from '../schema/common.ts';
 import type { Connections } from './connections.ts';
 import { Connection, ConnectionList, ConnectionPath, CreateConnection, ReplaceConnection } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly connections: Connections;
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { CertificateId } from '../certificate/schema.ts';
-import { CONNECTION_LIMITS, HMAC_NAMES } from '../core/third-party.ts';
+import { CONNECTION_LIMITS, HMAC_NAMES, PROXY_METHODS } from '../core/third-party.ts';
 import { Identifier, NewIdentifier, Timestamp } from '../schema/common.ts';
 
 const ConnectionId = NewIdentifier('Identifier of the connection, unique in the account.');
@@ -17,16 +17,11 @@ const BaseUrl = Type.String({
   examples: ['https://api.pay.example/v1'],
 });
 
-const Methods = Type.Array(
-  Type.Union(
-    (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).map((name) => Type.Literal(name)),
-  ),
-  {
-    minItems: 1,
-    uniqueItems: true,
-    description: 'The only methods that are sent, in small or capital letters. Default: every one of these.',
-  },
-);
+const Methods = Type.Array(Type.Union(PROXY_METHODS.map((name) => Type.Literal(name))), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'The only methods that are sent, in small or capital letters. Default: every one of these.',
+});
 
 const Paths = Type.Array(
   Type.String({

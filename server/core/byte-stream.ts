@@ -1,7 +1,4 @@
-/**
- * Starts a sequence of chunks, so that a failure of the first one is an error reply and not a broken one. Then
- * pulls only as fast as the connection takes it, and stops all work when the caller goes away.
- */
+/** Streams chunks at the speed of the connection. A failure of the first one rejects, so that the reply is an error. */
 export async function streamOf(
   chunks: AsyncGenerator<Uint8Array, void, void>,
 ): Promise<ReadableStream<Uint8Array>> {
@@ -40,12 +37,12 @@ async function* listChunks(
   yield encoder.encode(lead === '[' ? '[]' : ']');
 }
 
-/** The JSON text of a list, as UTF-8, whose members come some at a time: together they may be large. */
+/** The JSON text of a list, as UTF-8, whose members come in parts: together they may be large. */
 export function listStreamOf(members: AsyncIterable<readonly object[]>): Promise<ReadableStream<Uint8Array>> {
   return streamOf(listChunks(members));
 }
 
-/** Passes a stream on, and reports once that it is over: it ended, failed, or was cancelled. */
+/** Passes a stream on, and calls `end` once when it ended, failed, or was cancelled. */
 export function untilClosed(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream<Uint8Array>(

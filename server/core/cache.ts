@@ -1,42 +1,45 @@
-/** A bounded memory of what is costly to find out again. When it is full the oldest entry goes. */
-export interface Memory<V> {
-  /** The value, unless it is too old. */
-  readonly get: (name: string) => V | undefined;
-  /** Keeps a value, for as long as the memory does or for `keepMs`. */
-  readonly set: (name: string, value: V, keepMs?: number) => void;
-  /** Whether there was something to forget. */
-  readonly delete: (name: string) => boolean;
-  /** Forgets what is too old now, and does not wait until it is asked for. */
-  readonly sweep: () => void;
-}
+/** A bounded memory of values that are expensive to read or compute. When it is full the oldest entry is dropped. */
+export class Memory<V> {
+  private readonly entries = new Map<string, { readonly value: V; readonly until: number }>();
 
-/** Makes a memory of at most `entriesMax` entries, each kept for `keptMs` from when it was set, on the clock `now`. */
-export function createMemory<V>(entriesMax: number, keptMs: number, now: () => number): Memory<V> {
-  const entries = new Map<string, { readonly value: V; readonly until: number }>();
-  return {
-    get(name) {
-      const found = entries.get(name);
-      if (found && found.until > now()) {
-        return found.value;
+  constructor(
+    private readonly entriesMax: number,
+    /** The lifetime of an entry from when it was set. */
+    private readonly keptMs: number,
+    private readonly now: () => number,
+  ) {}
+
+  /** Returns the value, unless it is too old. */
+  get(name: string): V | undefined {
+    const found = this.entries.get(name);
+    if (found && found.until > this.now()) {
+      return found.value;
+    }
+    this.entries.delete(name);
+    return undefined;
+  }
+
+  /** Keeps a value, for `keptMs` or for another time. */
+  set(name: string, value: V, keepMs = this.keptMs): void {
+    this.entries.delete(name);
+    const oldest = this.entries.size >= this.entriesMax ? this.entries.keys().next().value : undefined;
+    if (oldest !== undefined) {
+      this.entries.delete(oldest);
+    }
+    this.entries.set(name, { value, until: this.now() + keepMs });
+  }
+
+  /** Drops a value; returns false if there was none. */
+  delete(name: string): boolean {
+    return this.entries.delete(name);
+  }
+
+  /** Drops the entries that are too old now. */
+  sweep(): void {
+    for (const [name, { until }] of this.entries) {
+      if (until <= this.now()) {
+        this.entries.delete(name);
       }
-      entries.delete(name);
-      return undefined;
-    },
-    set(name, value, keepMs = keptMs) {
-      entries.delete(name);
-      const oldest = entries.size >= entriesMax ? entries.keys().next().value : undefined;
-      if (oldest !== undefined) {
-        entries.delete(oldest);
-      }
-      entries.set(name, { value, until: now() + keepMs });
-    },
-    delete: (name) => entries.delete(name),
-    sweep() {
-      for (const [name, { until }] of entries) {
-        if (until <= now()) {
-          entries.delete(name);
-        }
-      }
-    },
-  };
+    }
+  }
 }

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 /** Milliseconds since 1970. Services take their clock as a parameter, so that a test can set it. */
 export type Clock = () => number;
 
-/** A day. */
 export const DAY_MS = 86_400_000;
 
 /** At least 128 random bits in URL-safe characters. */

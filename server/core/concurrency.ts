@@ -5,9 +5,8 @@ import { runAtTickEnd } from './tick-end.ts';
 const AT_ONCE = 4;
 
 /**
- * Joins callers of the same work: at most one run is under way, and every caller's run starts after its call.
- * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
- * fails gets its failure, and not the wait for another one.
+ * Joins callers of the same work: at most one run is in flight, and every caller's run starts after its call, so a result is
+ * never older than the call. A caller that waits for a run that fails gets its failure.
  */
 export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
@@ -31,8 +30,8 @@ export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Joins callers of one tick and name, whose run starts at its end; those of the next tick have another one, which does not wait
- * for it. This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
+ * Joins callers of one tick and name, whose run starts at its end, without a wait for earlier runs. Results are as fresh as
+ * those of `coalesce`, and sooner; for work that a pipeline of Redis makes cheap.
  */
 export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
   const joined = new Map<string, Promise<T>>();
@@ -52,7 +51,7 @@ export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => P
   };
 }
 
-/** Shares one run between callers that ask for the same thing while it is under way. */
+/** Shares one run between callers with the same name while it is in flight. */
 export function createSharedRuns<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
   const running = new Map<string, Promise<T>>();
   return (name, work) => {
@@ -135,10 +134,7 @@ export async function eachOf<T>(
   }
 }
 
-/**
- * Maps a sequence with up to `depth` items under way at once, from their reading to their result, which keep their order. A
- * result is given when it is there, not when the items after it were read.
- */
+/** Maps a sequence in its order, with up to `depth` items in flight at once, from their reading to their result. */
 export async function* mapAhead<A, B>(
   source: AsyncGenerator<A> | Iterable<A>,
   depth: number,
@@ -166,13 +162,12 @@ export async function* mapAhead<A, B>(
       yield result.value;
     }
   } finally {
-    // Items that were asked for and not read yet are not read any more.
+    // Requested items that were not read yet are skipped.
     const ended = items.return(undefined);
     await Promise.allSettled([ended, ...under]);
   }
 }
 
-/** A list as an asynchronous sequence. */
 export async function* toAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items;
 }
@@ -184,7 +179,7 @@ export function pause(ms: number): Promise<void> {
 const RETRY_TRIES_MAX = 20;
 const RETRY_PAUSE_MS = 500;
 
-/** Whether an error says what the vault cannot do right now. */
+/** True for an error of a temporary failure. */
 export function isTransient(error: unknown): boolean {
   return error instanceof VaultError && error.status === 503;
 }
@@ -203,16 +198,17 @@ export function recover<T, const Instead>(
   });
 }
 
-/** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
+/** Retries `work` while its failure may be temporary, for about ten seconds; the last failure is thrown. */
 export async function withRetries<T>(
   work: () => Promise<T>,
   mayPass: (error: unknown) => boolean = () => true,
+  triesMax = RETRY_TRIES_MAX,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
-      if (tries === RETRY_TRIES_MAX || !mayPass(error)) {
+      if (tries === triesMax || !mayPass(error)) {
         throw error;
       }
       await pause(RETRY_PAUSE_MS);
@@ -220,10 +216,7 @@ export async function withRetries<T>(
   }
 }
 
-/**
- * Replaces a stored value; false when it was not the expected one. Where Redis fails, the value is read back, so that an
- * error is thrown only if the replacement has not taken place.
- */
+/** Replaces a stored value; false if it was another one. After a failure of Redis the value is read back to decide. */
 export async function replaceOrConfirm(
   value: Uint8Array,
   replace: () => Promise<boolean>,

@@ -1,6 +1,6 @@
 import { type ErrorCode, VaultError } from './errors.ts';
 
-/** How long this thread has worked, in ms: a machine that is busy with other things does not count. */
+/** The CPU time of this thread in ms; other work on the machine does not count. */
 export function workedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

@@ -1,12 +1,10 @@
 import { type ErrorCode, VaultError } from './errors.ts';
 
-/** What may be logged of an unexpected error: class and stack frames, never the message, which may contain data. */
+/** The loggable part of an unexpected error: class and stack frames, never the message, which may contain data. */
 export interface Cause {
-  /** The name of the class. */
   readonly error: string;
   /** At most twelve frames `at function (file:line:column)`, the innermost first. */
   readonly stack?: readonly string[];
-  /** What that error names as its own cause. */
   readonly cause?: Cause;
 }
 
@@ -23,16 +21,13 @@ export class ReportedError extends Error {
 
 /** Enough to name the caller of a failed function, and short enough for a log line. */
 const FRAMES_MAX = 12;
-/** How far causes are followed: an error may, by mistake, be its own cause. */
+/** The longest chain of causes: an error may, by mistake, be its own cause. */
 const CAUSES_MAX = 8;
 
 /** `at function (file:line:column)` or `at file:line:column`, where the file is a path or a module of the runtime. */
 const FRAME = /^at (?:[\w$.<># ]{1,100} \()?(?:\/|file:|node:|bun:)[^\s()]*:\d+:\d+\)?$/;
 
-/**
- * The frames of an error, as its cause gives them. The first lines of a stack repeat the message and are omitted;
- * of the others only those count that are a frame and nothing else.
- */
+/** The frames of an error. The first lines of a stack repeat the message, and are omitted like all other lines. */
 function framesOf(error: Error): readonly string[] {
   const stack = error.stack ?? '';
   const start = error.message === '' ? 0 : stack.indexOf(error.message) + error.message.length;
@@ -53,8 +48,8 @@ function unwrapped(error: unknown): unknown {
   return inner;
 }
 
-/** The cause of an error and of its own causes, at most `CAUSES_MAX` levels deep. */
-function causeWithin(error: unknown, depth: number): Cause {
+/** The class and stack frames of an error, from any thread, and of its causes, without messages. Never throws. */
+export function causeOf(error: unknown, depth = 1): Cause {
   const inner = unwrapped(error);
   if (inner instanceof ReportedError) {
     return inner.reported;
@@ -65,37 +60,20 @@ function causeWithin(error: unknown, depth: number): Cause {
   const own = { error: inner.constructor.name, stack: framesOf(inner) };
   return inner.cause === undefined || depth === CAUSES_MAX
     ? own
-    : { ...own, cause: causeWithin(inner.cause, depth + 1) };
+    : { ...own, cause: causeOf(inner.cause, depth + 1) };
 }
 
-/**
- * The class and stack frames of an unexpected error, from any thread. Its message may contain data and is omitted.
- * Never throws.
- */
-export function causeOf(error: unknown): Cause {
-  return causeWithin(error, 1);
-}
-
-/**
- * The error that a caller receives: a VaultError unchanged, any other error as `internal` with that error as its
- * cause.
- */
+/** The error that a caller receives: a VaultError unchanged, any other error as `internal` with that error as its cause. */
 export function asVaultError(error: unknown): VaultError {
   return error instanceof VaultError ? error : new VaultError('internal', { cause: error });
 }
 
-/**
- * Whether the log must contain the origin of an error: `internal`, and every other error with a cause, except those
- * with status 503, which only say that the server cannot do it now.
- */
+/** True if the log must contain the cause of an error: `internal`, and others with a cause that are not temporary (503). */
 export function isFault({ code, cause, status }: VaultError): boolean {
   return code === 'internal' || (cause !== undefined && status !== 503);
 }
 
-/**
- * The fields of a log line about an error: its code and, if its origin must be logged, class and stack frames. Never
- * a message.
- */
+/** The fields of a log line about an error: its code and, if its origin must be logged, class and stack frames. */
 export function failureFields(error: unknown): { readonly code: ErrorCode } & Partial<Cause> {
   const failure = asVaultError(error);
   return isFault(failure) ? { code: failure.code, ...causeOf(error) } : { code: failure.code };

@@ -1,31 +1,26 @@
 import { ERRORS } from './error-table.ts';
 
-/** The stable codes of error bodies. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Whether a text is one of the codes, for codes that cross a thread or come from a store. */
+/** True if a text is one of the codes, for codes that cross a thread or come from a store. */
 export function isErrorCode(value: string): value is ErrorCode {
   return Object.hasOwn(ERRORS, value);
 }
 
-/** What an error says of its field, as a sentence: `The body`, `X-Vault-Passphrase` or `webhook.url`, then what was expected. */
+/** The message about a field, as a sentence: `The body`, `X-Vault-Passphrase` or `webhook.url`, then the expectation. */
 function sentenceOf(field: string, expected: string): string {
   const name = field.replace(/^(?:query|body|header)(?:\.|$)/, '');
   return `${name === '' ? `The ${field}` : `\`${name}\``} ${expected}${expected.endsWith('?') ? '' : '.'}`;
 }
 
-/**
- * An expected error, which the caller receives as its code. The message is the text of `ERRORS`, or says what was expected
- * of the field, so it is safe to log and to reply.
- */
+/** An error that the caller receives as its code. The message contains no data of the caller: it may be logged. */
 export class VaultError extends Error {
-  /** The code of the reply's `code`. */
   readonly code: ErrorCode;
   /** The path of the invalid part of the request (`query.user`, `body[2].name`), never its value. */
   readonly field: string | undefined;
   /**
-   * What is expected of the field, as the rest of a sentence about it: `must have 8 to 4096 characters`. Made of schemas
-   * and constants, never of what a caller sent.
+   * The expectation of the field, as the rest of a sentence about it: `must have 8 to 4096 characters`. Made of schemas and
+   * constants, never of data of the caller.
    */
   readonly expected: string | undefined;
   /** The scope that a credential lacks (RFC 6750, section 3.1). */
@@ -55,13 +50,12 @@ export class VaultError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
   }
 
-  /** The HTTP status of the code. */
   get status(): number {
     return ERRORS[this.code].status;
   }
 }
 
-/** The server or a command cannot start. The message tells the operator why, and contains no secret. */
+/** The server or a command cannot start. The message gives the reason, and contains no secret. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }

@@ -1,5 +1,3 @@
-/** The headers of a message. */
-
 /** Names and values in their order; a name may occur more than once. */
 export type HeaderEntries = readonly (readonly [name: string, value: string])[];
 
@@ -11,10 +9,7 @@ export function headerIn(headers: HeaderEntries, wanted: string): string | undef
   return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
 
-/**
- * Whether the body of a message is in a content coding. A reply that was read whole is so only in one that the vault does not
- * know: any other was decoded where it was received.
- */
+/** True if the body has a content coding; for a reply that was read whole, one that the vault does not know. */
 export function isEncoded(headers: HeaderEntries): boolean {
   return headerIn(headers, 'content-encoding') !== undefined;
 }

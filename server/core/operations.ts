@@ -1,4 +1,3 @@
-/** The billable operations. */
 export type MeterOperation = (typeof OPERATIONS)[number];
 
 /** Every billable operation, in the order in which bills name them. */

@@ -1,4 +1,3 @@
-/** Keeps the memory of this process from other programs and from the disk, as far as the system and the runtime let it. */
 import { dlopen, ptr } from 'bun:ffi';
 
 /** File names of the C library on Linux: glibc, and musl on the architectures that Bun supports. */
@@ -14,6 +13,7 @@ const FUNCTIONS = {
   mlock: { args: ['ptr', 'u64'], returns: 'i32' },
 } as const;
 
+/** The C library; undefined on other systems. It is loaded for each call, of which there are few. */
 function openLibrary() {
   for (const library of process.platform === 'linux' ? C_LIBRARIES : []) {
     try {
@@ -25,20 +25,13 @@ function openLibrary() {
   return undefined;
 }
 
-let opened: { readonly library: ReturnType<typeof openLibrary> } | undefined;
-
-function libraryOnce(): ReturnType<typeof openLibrary> {
-  opened ??= { library: openLibrary() };
-  return opened.library;
-}
-
 /**
  * Forbids core files of this process and its children, and the memory of this process to other programs of its user.
  * Threads share both; a child that runs another program has to call this itself. Done here and not by a shell's
  * `ulimit`, because container images may have no shell. Returns false where the system cannot do both.
  */
 export function closeMemory(): boolean {
-  const library = libraryOnce();
+  const library = openLibrary();
   // struct rlimit: the soft and the hard limit, 64 bits each; both are 0.
   const isCoreOff = library?.setrlimit(RLIMIT_CORE, ptr(new Uint8Array(16))) === 0;
   const isUndumpable = library?.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0;
@@ -51,6 +44,6 @@ export function closeMemory(): boolean {
  * 6 GB when it starts, would exceed any usual limit.
  */
 export function lockMemory(keys: readonly Uint8Array[]): boolean {
-  const library = libraryOnce();
+  const library = openLibrary();
   return keys.every((key) => key.length === 0 || library?.mlock(ptr(key), key.length) === 0);
 }

@@ -1,4 +1,4 @@
-/** What credentials can be allowed, in the order of the documents. Each route that needs an account names its own. */
+/** The permissions of credentials, in the order of the documents. Each route that needs an account requires one. */
 export const SCOPES = [
   'vault:store',
   'vault:list',

@@ -27,7 +27,6 @@ export class Secret<T> {
     return '[secret]';
   }
 
-  /** Hides the value in JSON. */
   toJSON(): string {
     return '[secret]';
   }

@@ -1,28 +1,74 @@
-/** What the operator has set for the services. */
+import type { Secret } from './secret.ts';
+
 export interface ServiceSettings {
   readonly environment: 'staging' | 'production';
   /** The version of the server that `whoami` reports. */
   readonly version: string;
   /** 0 = no limit. */
   readonly authFailuresMax: number;
-  /** How long a source is locked that has failed so often. */
+  /** The duration of the lockout of a source after that many failures. */
   readonly authLockSeconds: number;
   /** Requests a minute; 0 = no limit. */
   readonly ratePerAccount: number;
-  /** Whether parameters and members that a route does not know are errors. */
+  /** Unknown parameters and members are errors. */
   readonly refuseUnknown: boolean;
   /** Requests a minute; 0 = no limit. */
   readonly ratePerSource: number;
   /** 0 = every request pays the full passphrase derivation. */
   readonly warmUnlockSeconds: number;
-  /** How long sensitive authentication data is kept, ms; 0 = until it is deleted. */
+  /** The retention of sensitive authentication data, ms; 0 = until it is deleted. */
   readonly sadTtlMs: number;
-  /** Within how long after its expiry it has left the append-only file, ms. */
+  /** The time after its expiry until it has left the append-only file, ms. */
   readonly sadRewriteMs: number;
-  /** Whether it is deleted once it has gone out with a request that succeeded. */
+  /** It is deleted after a successful request that contained it. */
   readonly sadAfterProxy: boolean;
-  /** How long entries of security logs are kept, ms; 0 = for ever. */
+  /** The retention of entries of security logs, ms; 0 = for ever. */
   readonly auditRetentionMs: number;
-  /** How long jobs that have ended are listed; 0 = for ever. */
+  /** The retention of ended jobs, ms; 0 = for ever. */
   readonly jobRetentionMs: number;
+}
+
+/** Unit prices as decimal strings, by billable operation; `default` is for all others. */
+export interface PriceTable {
+  /** ISO 4217. */
+  readonly currency: string;
+  readonly prices: Readonly<Record<string, string>>;
+  readonly default: string;
+}
+
+/** A network token requester; its headers contain the credentials. */
+export interface NetworkTokenRequester {
+  readonly id: string;
+  readonly url: string;
+  readonly headers: Secret<Readonly<Record<string, string>>>;
+  readonly client_cert_id: string | undefined;
+}
+
+/** The destination of access events. */
+export type AuditSink =
+  | { readonly kind: 'stdout' }
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'syslog'; readonly host: string; readonly port: number; readonly tls: boolean };
+
+/** Durability checks of Redis, by the names that VAULT_REDIS_ALLOW_UNSAFE accepts. */
+export const UNSAFE_REDIS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
+
+export type UnsafeRedis = (typeof UNSAFE_REDIS)[number];
+
+/** User name and password for Redis; an empty text for none. */
+export interface RedisCredentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Sentinels, and the name of the primary that they watch. */
+export interface SentinelGroup {
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+  readonly name: string;
+  readonly database: number;
+  /** Sentinels and servers use TLS. */
+  readonly isTls: boolean;
+  readonly credentials: RedisCredentials;
+  /** For the Sentinels; undefined: those of the servers, if a Sentinel requires any. */
+  readonly sentinelCredentials?: RedisCredentials | undefined;
 }

@@ -4,10 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 const queue: (() => void)[] = [];
 let keepsContext = false;
 
-/**
- * From now on a callback runs in the asynchronous context of its caller. Only traces need that, and it costs 1 us per
- * callback.
- */
+/** From now on callbacks run in the asynchronous context of their caller, for traces; it costs 1 us per callback. */
 export function keepContextAtTickEnd(): void {
   keepsContext = true;
 }

@@ -1,30 +1,55 @@
 /** The typed client of the worker threads: every sealing, opening and derivation goes through it. */
 import { randomBytes } from 'node:crypto';
 import { type Given, readAll, type Taken } from '../../workers/jobs/codec.ts';
-import { type AnyJob, DEADLINE_MS, type JobTable, type Numbered } from '../../workers/jobs/define.ts';
+import { type AnyJob, DEADLINE_MS, type Numbered } from '../../workers/jobs/define.ts';
 import type { Pool } from '../../workers/pool/pool.ts';
 import { JOBS } from '../../workers/table.ts';
 import type { Secret } from '../core/secret.ts';
 
-/** A key's private halves as an unlock left them: they open only together with the passphrase. */
+/** A key's private halves after an unlock: they open only together with the passphrase. */
 export type WarmBlob = Uint8Array;
 
-/** A method for each job of the threads, and what is done with secrets on this side. */
-export interface Crypto extends JobClient<typeof JOBS> {
-  /** A digest of a secret and of what it belongs to (without NUL), good for comparing within this process only. */
+/** A job whose input has no members is called without one. */
+type Arguments<Input> = keyof Input extends never ? [] : [input: Input];
+
+/**
+ * Each job of the threads as a method. It rejects with a VaultError: that of the handler, `overloaded` when no thread has
+ * done the job in time, or `internal`, whose cause names class and frames of the error in the thread.
+ */
+type Jobs = {
+  readonly [Name in keyof typeof JOBS]: (
+    ...input: Arguments<Given<(typeof JOBS)[Name]['input']>>
+  ) => Promise<Taken<(typeof JOBS)[Name]['output']>>;
+};
+
+/** The jobs of the threads, and operations on secrets in this thread. */
+export interface Crypto extends Jobs {
+  /** A digest of a secret and its context (without NUL), for comparisons within this process only. */
   digestSecret(context: string, secret: Secret<Uint8Array> | Secret<string>): string;
-  /** A digest of a random secret of 256 bits, which may be stored: there is nothing to guess. */
+  /** A digest of a random secret of 256 bits, which may be stored: it cannot be guessed. */
   digestCredential(secret: Secret<string>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
-  /** Whether a secret passes a test, which must not keep it. */
+  /** The result of a test of a secret; the test must not keep the secret. */
   passes<T>(secret: Secret<T>, test: (value: T) => boolean): boolean;
 }
 
-/** The client of the threads of a pool; `report` receives each job that has ended. */
-export function createCrypto(pool: Pick<Pool, 'run'>, report?: JobReport): Crypto {
+/** Receives each job that has ended: its name, when it started (`performance.now()`), and whether it failed. */
+type JobReport = (name: string, startedAt: number, hasFailed: boolean) => void;
+
+/** A pool of threads, as far as jobs need it. */
+interface Runner {
+  run: Pool['run'];
+}
+
+export function createCrypto(pool: Runner, report?: JobReport): Crypto {
   const digestKey = randomBytes(32);
+  const methods = Object.values(JOBS).map((job) => [
+    job.name,
+    (input: never) => runJob(pool, job, input, report),
+  ]);
   return {
-    ...createJobClient(pool, JOBS, report),
+    // Each name has the method of its job; the loop cannot say so name by name.
+    ...(Object.fromEntries(methods) as Jobs),
     digestSecret: (context, secret) =>
       new Bun.CryptoHasher('sha256', digestKey)
         .update(`${context}\0`)
@@ -37,40 +62,29 @@ export function createCrypto(pool: Pick<Pool, 'run'>, report?: JobReport): Crypt
   };
 }
 
-/** The host's side of typed jobs: a method for each, from its input to its output. */
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
-/** Receives each job that has ended: its name, when it started (`performance.now()`), and whether it failed. */
-export type JobReport = (name: string, startedAt: number, hasFailed: boolean) => void;
+/** Encrypts a value as JSON text, bound to its account, kind and id. */
+export function sealJson(crypto: Crypto, account: string, kind: string, id: string, value: object) {
+  const place = { purpose: 'record', account, kind, path: [id] } as const;
+  return crypto.sealRecord({ place, plaintext: encoder.encode(JSON.stringify(value)) });
+}
 
-/** A job whose input has no members is called without one. */
-type Arguments<Input> = keyof Input extends never ? [] : [input: Input];
-
-/**
- * Each job of a table as a method. It rejects with a VaultError: that of the handler, `overloaded` when no thread has
- * done the job in time, or `internal`, whose cause names class and frames of the error in the thread.
- */
-export type JobClient<Jobs extends JobTable> = {
-  readonly [Name in keyof Jobs]: (
-    ...input: Arguments<Given<Jobs[Name]['input']>>
-  ) => Promise<Taken<Jobs[Name]['output']>>;
-};
-
-/** The methods for the jobs of a table, run by one pool. */
-export function createJobClient<Jobs extends JobTable>(
-  pool: Pick<Pool, 'run'>,
-  jobs: Jobs,
-  report?: JobReport,
-): JobClient<Jobs> {
-  const methods = Object.values(jobs).map((job) => [
-    job.name,
-    (input: never) => runJob(pool, job, input, report),
-  ]);
-  // Each name has the method of its job; the loop cannot say so name by name.
-  return Object.fromEntries(methods) as JobClient<Jobs>;
+/** Opens a record of `sealJson`; `T` is the type of its value. Rejects with `integrity_failed` for any other bytes. */
+export async function openJson<T>(
+  crypto: Crypto,
+  account: string,
+  kind: string,
+  id: string,
+  record: Uint8Array,
+): Promise<T> {
+  const place = { purpose: 'record', account, kind, path: [id] } as const;
+  return JSON.parse(decoder.decode(await crypto.openRecord({ place, record }))) as T; // The record is authenticated.
 }
 
 async function runJob(
-  pool: Pick<Pool, 'run'>,
+  pool: Runner,
   { name, kind, lane: laneOf, share, input, output }: Numbered<AnyJob>,
   value: never,
   report: JobReport | undefined,

@@ -1,34 +1,32 @@
 import type { Scope } from '../core/scopes.ts';
 import { isWithinHosts, isWithinRanges } from './text/network.ts';
 
-/** What the secret of a credential begins with; 43 characters of base64url follow, 256 random bits. */
+/** Prefix of a credential's secret, before 43 characters of base64url (256 random bits). */
 export const SECRET_PREFIX = 'vak1_';
 const ID_PREFIX = 'cred_';
 
 const SECRET = /^vak1_[A-Za-z0-9_-]{43}$/;
 const ID = /^cred_[A-Za-z0-9_-]{22}$/;
 
-/** Whether a text has the form of a credential's secret. */
 export function isCredentialSecret(text: string): boolean {
   return SECRET.test(text);
 }
 
-/** Whether a text has the form of a credential's id, which no name of an account has. */
+/** Tells whether a text has the form of a credential's id, which no account name has. */
 export function isCredentialId(text: string): boolean {
   return ID.test(text);
 }
 
-/** The id of a new credential, of a random id. */
 export function credentialIdOf(random: string): string {
   return `${ID_PREFIX}${random}`;
 }
 
-/** What names the state of a credential in the security log: 32 hex digits of the digest of its newest secret. */
+/** Name of a credential's state in the audit log: 32 hex digits of the digest of its newest secret. */
 export function stateOfSecret(digest: string): string {
   return Buffer.from(digest, 'base64url').toString('hex').slice(0, 32);
 }
 
-/** What limits a credential. Times are ms since 1970. */
+/** Limits of a credential. Times are ms since 1970. */
 export interface CredentialLimits {
   readonly scopes: readonly Scope[];
   /** Undefined: all. */
@@ -49,7 +47,7 @@ function isWithin(
   return outer === undefined || (inner?.every((one) => contains(one, outer)) ?? false);
 }
 
-/** Whether a credential may do nothing, and no longer, than another one may. */
+/** Tells whether a credential has no right that another lacks, and no longer. */
 export function isWithinLimits(inner: CredentialLimits, outer: CredentialLimits): boolean {
   const isPart = (one: string, all: readonly string[]): boolean => all.includes(one);
   return (
@@ -62,18 +60,17 @@ export function isWithinLimits(inner: CredentialLimits, outer: CredentialLimits)
   );
 }
 
-/** The hash of a password, as the record of an account holds it. */
 export interface PasswordHash {
   /** A PHC string; that of a generated password begins with `FAST_HASH_PREFIX`. */
   readonly phc: string;
   /**
-   * Of a chosen password: whether it has the form of a generated one, and is stretched all the same. Stretched passwords
-   * of records without it may have either form.
+   * A chosen password with the form of a generated one, stretched all the same. Stretched passwords of records without
+   * this flag may have either form.
    */
   readonly stretched?: boolean | undefined;
 }
 
-/** The password before the newest one, which can be used until a time, ms since 1970. */
+/** The previous password, valid until a time, ms since 1970. */
 export interface FormerPassword extends PasswordHash {
   readonly untilMs: number;
 }
@@ -87,10 +84,10 @@ export const FAST_HASH_PREFIX = '$hmac-sha256$v=1$';
 /** Separates the hash of a password from the id of the root that its pepper derives from. */
 export const PEPPER_MARK = '@';
 
-/** The revision of an account's record that was removed: that of any stored record is lower. */
+/** Revision of a removed account's record, higher than any stored one. */
 export const REVISION_GONE: number = Number.MAX_SAFE_INTEGER;
 
-/** Whether a password has the form of a generated one: 43 characters of base64url. A chosen one may have it too. */
+/** Tells whether a password has the form of a generated one, as a chosen one may too. */
 export function hasGeneratedForm(password: Uint8Array): boolean {
   return password.length === GENERATED_CHARACTERS && password.every(isBase64Url);
 }
@@ -100,12 +97,11 @@ function isBase64Url(code: number): boolean {
   return isLetter || (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x5f;
 }
 
-/** Whether a hash is that of a generated password. */
 export function isFastHash(hash: string): boolean {
   return hash.startsWith(FAST_HASH_PREFIX);
 }
 
-/** Returns the id of the root that a hash names; undefined for one of a vault whose root was never rotated. */
+/** The id of the root in a hash; undefined for a vault whose root was never rotated. */
 export function pepperIdOf(hash: string): string | undefined {
   return hash.split(PEPPER_MARK)[1];
 }

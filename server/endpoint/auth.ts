@@ -1,7 +1,7 @@
 import type { EndpointPolicy, EndpointRecords } from '../../workers/jobs/endpoint/jobs.ts';
 import type { Accounts } from '../account/accounts.ts';
 import type { Audit } from '../audit/audit.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createTickJoin, isTransient, pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -10,8 +10,9 @@ import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
-import type { RateService } from '../limits/rates.ts';
-import type { Account, RequestContext } from '../request/context.ts';
+import type { Rates } from '../limits/rates.ts';
+import type { Account, AccountContext, RequestContext } from '../request/context.ts';
+import type { Rejections } from '../vault/rejections.ts';
 import type { EndpointStore, StoredEndpoint } from './store.ts';
 
 /** An endpoint as a caller names it, with an id and a secret that may both be wrong. */
@@ -36,8 +37,6 @@ type Kind = EndpointPolicy['kind'];
 const CACHED_MAX = 10_000;
 const CACHED_MS = 60_000;
 const TRIES_MAX = 40;
-/** The place of the decoys, which no endpoint has. */
-const DECOY = { aid: '', id: 'decoy' } as const;
 
 /** A stored endpoint and the policy that its secret has opened. */
 interface Proven {
@@ -47,10 +46,7 @@ interface Proven {
 
 /** Authenticates callers of endpoints by id and secret. */
 export class EndpointAuth {
-  /**
-   * Policies by a digest of their secret, which only this process can compute. The secret is checked again in the same request,
-   * by the wrap that it opens.
-   */
+  /** Policies by a digest of their secret within this process. The wrap checks the secret again in the same request. */
   private readonly proven: Memory<Proven>;
   /** Reads of endpoints and keys, shared by the requests of one tick. */
   private readonly reading = createTickJoin<StoredEndpoint | undefined>();
@@ -62,11 +58,12 @@ export class EndpointAuth {
     private readonly crypto: Crypto,
     private readonly accounts: Accounts,
     private readonly keys: KeyOpener,
-    private readonly rates: RateService,
+    private readonly rates: Rates,
+    private readonly rejections: Rejections,
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {
-    this.proven = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.proven = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
   /**
@@ -82,7 +79,7 @@ export class EndpointAuth {
       const seen = this.proven.get(digest);
       // The owner is read together with the endpoint, but only for a secret that was right before.
       const ahead = seen && this.readOwner(seen.stored.aid, seen.policy);
-      // A failure is handled where it is awaited; it may not be.
+      // A failure is handled where it is awaited, if it is.
       ahead?.catch(() => undefined);
       stored = isIdentifier(id) ? await this.reading(id, () => this.store.read(id)) : undefined;
       if (!stored) {
@@ -97,7 +94,7 @@ export class EndpointAuth {
       if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= this.now())) {
         throw new VaultError('endpoint_gone');
       }
-      // The fences tell the same of an existing key, but only for a while of a key whose deletion was interrupted.
+      // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
       const account = await ((known && ahead) ?? this.readOwner(aid, policy));
       // Checked after the secret, so that guesses do not consume the owner's rate limit.
       await this.rates.account(account);
@@ -110,26 +107,26 @@ export class EndpointAuth {
     }
   }
 
-  /** Runs the use of an endpoint. A failure is passed to `onFailure` and recorded in the security log of the owner. */
+  /** Runs the use of an endpoint. A failure is recorded in the security log of the owner and the log of the item, if known. */
   async recordFailure<T>(
-    ctx: RequestContext,
+    ctx: AccountContext,
     { id, key }: OpenEndpoint,
+    operation: 'encrypt' | 'decrypt',
+    token: string | undefined,
     use: () => Promise<T>,
-    onFailure: (error: unknown) => void,
   ): Promise<T> {
     try {
       return await use();
     } catch (error) {
-      onFailure(error);
+      if (token !== undefined) {
+        this.rejections.record(ctx, { kid: key.kid, token }, operation, error);
+      }
       await this.recordError(ctx, key.aid, id, error);
       throw error;
     }
   }
 
-  /**
-   * Repeats `attempt` while the bucket is closed. Rejects with `endpoint_gone` if the key has a newer generation or does not
-   * exist.
-   */
+  /** Repeats `attempt` while the bucket is closed. Rejects with `endpoint_gone` if the key has changed or is gone. */
   async whileLive<T>({ key, policy }: OpenEndpoint, attempt: () => Promise<Done<T> | Retry>): Promise<T> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const result = await attempt();
@@ -147,7 +144,8 @@ export class EndpointAuth {
 
   /** Rejects with the work that an existing endpoint and a wrong secret would cost. */
   private async rejectUnknown(kind: Kind, secret: SecretBytes): Promise<never> {
-    const place = { ...DECOY, kind };
+    // No endpoint has this place.
+    const place = { aid: '', id: 'decoy', kind };
     const decoy = this.decoys.get(kind) ?? this.crypto.decoyEndpoint({ place });
     this.decoys.set(kind, decoy);
     decoy.catch(() => this.decoys.delete(kind));
@@ -171,10 +169,7 @@ export class EndpointAuth {
   }
 
   /** Returns the account of an endpoint. Rejects with `endpoint_gone` unless its key and its account are unchanged. */
-  private async readOwner(
-    aid: string,
-    { user, kid, gen, account: name, isMasked }: EndpointPolicy,
-  ): Promise<Account> {
+  private async readOwner(aid: string, { user, kid, gen, account: name, isMasked }: EndpointPolicy) {
     const [key, account] = await Promise.all([
       recover(
         this.finding(`${aid} ${user}`, () => this.keys.find({ aid }, user)),
@@ -215,10 +210,7 @@ export class EndpointAuth {
 }
 
 function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
-  const isWrapSame =
-    seen.wrap === undefined || stored.wrap === undefined
-      ? seen.wrap === stored.wrap
-      : seen.wrap.equals(stored.wrap);
+  const isWrapSame = seen.wrap && stored.wrap ? seen.wrap.equals(stored.wrap) : seen.wrap === stored.wrap;
   return seen.aid === stored.aid && seen.policy.equals(stored.policy) && isWrapSame;
 }
 

@@ -1,10 +1,13 @@
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
-import type { Clock } from '../core/clock.ts';
+import type { Clock, RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
-import { type Done, done, type KeyOpener, type Retry } from '../key/opener.ts';
+import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
+import { done, type KeyOpener } from '../key/opener.ts';
+import type { CallPreparer } from '../proxy/prepare.ts';
 import {
+  type Account,
   type AccountContext,
   actFor,
   actorOf,
@@ -17,8 +20,6 @@ import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { Rejections } from '../vault/rejections.ts';
-import type { ItemReplacer, Replaced } from '../vault/replacer.ts';
 import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
@@ -29,48 +30,67 @@ import {
   type EndpointWithSecret,
   expiryText,
 } from './endpoints.ts';
-import type { Captured, CaptureState } from './schema.ts';
+import type { Captured, CaptureQuery, CaptureState, CaptureWebhook, CreateCaptureQuery } from './schema.ts';
 import type { SealingKeys } from './sealing-keys.ts';
-import type { CaptureWebhooks } from './webhooks.ts';
 
-/** Data sent to a capture endpoint, with its options. */
-export interface CaptureInput extends EndpointAddress {
+export interface CaptureBody {
   /** The text as sent, not yet parsed; the ciphertext of a sealed body. */
   readonly body: Uint8Array;
   /** The key that a sealed body names, and the sender's half of the key agreement. */
-  readonly sealed?: { readonly kid: string; readonly enc: Uint8Array } | undefined;
+  readonly sealed?: { readonly kid: string; readonly enc: Uint8Array };
   readonly contentType?: string | undefined;
-  readonly number?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly algorithm?: string | undefined;
-  readonly return_card_metadata?: boolean | undefined;
-  readonly ttl?: string | undefined;
-  /** JSON text. */
-  readonly metadata?: string | undefined;
-  /** The type of the hosted form that sends the data; undefined for other senders. */
-  readonly form_type?: string | undefined;
 }
 
-/** Options of a new capture endpoint. */
-export interface CreateCaptureInput extends CreateEndpointInput {
-  readonly algorithm?: string | undefined;
-  /** The only item that it updates; undefined for an endpoint that stores items. */
-  readonly token?: string | undefined;
-  /** The reference of that item; without a token the default of its captures. */
-  readonly reference?: string | undefined;
-  readonly smart_parse?: boolean | undefined;
-  readonly overwrite?: boolean | undefined;
-  readonly require_sealed?: boolean | undefined;
-  /** The JSON text as sent, with a webhook or without; empty without a body. */
+/** Data sent to a capture endpoint, with its options. */
+type CaptureInput = EndpointAddress & CaptureQuery & CaptureBody;
+
+/** Options of a new capture endpoint. `body` is the JSON text as sent, with a webhook or without; empty without a body. */
+interface CreateCaptureInput extends CreateEndpointInput, CreateCaptureQuery {
   readonly body: Uint8Array;
 }
 
 type SealedOpening = Parameters<Crypto['captureItem']>[0]['sealed'];
 
-/** The input of the thread that reads a capture, besides its endpoint. */
-interface ThreadInput {
-  readonly rules: RuleSet;
-  readonly sealed: SealedOpening;
+interface Capture {
+  readonly ctx: AccountContext;
+  readonly endpoint: OpenEndpoint;
+  readonly input: CaptureInput;
+  /** The input of the thread that reads the body. */
+  readonly given: { readonly rules: RuleSet; readonly sealed: SealedOpening };
+  readonly seed: string | undefined;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+export class CaptureWebhooks {
+  constructor(
+    private readonly crypto: Crypto,
+    private readonly preparer: CallPreparer,
+    private readonly jobs: ProxyJobs,
+    private readonly randomId: RandomId,
+  ) {}
+
+  /** Returns the webhook of a new endpoint, empty without one. Rejects at an invalid field or with `destination_refused`. */
+  async check(account: Account, body: Uint8Array): Promise<Uint8Array> {
+    const order = await this.preparer.checkOrder(account, 'capture', body);
+    await this.preparer.vetOrder(account, order);
+    return order.facts.webhook === undefined ? NO_BYTES : order.bytes;
+  }
+
+  /** Accepts the report of a capture for delivery, once for the seed of an idempotent request. Rejects with `jobs_full`. */
+  async notify(
+    { requestId }: AccountContext,
+    { id: endpointId, key: { aid, kid }, records }: OpenEndpoint,
+    captured: CaptureWebhook,
+    seed: string | undefined,
+  ): Promise<void> {
+    const id = seed === undefined ? this.randomId() : jobIdOf('capture', seed);
+    const place = { aid, id: endpointId, kind: 'capture' } as const;
+    const { policy } = records;
+    const record = await this.crypto.reportCapture({ place, policy, report: { id, requestId, captured } });
+    const again = seed !== undefined;
+    await this.jobs.accept(aid, { id, kid, phase: 'tell', kind: 'capture', record, again });
+  }
 }
 
 /** Capture endpoints: a caller with the secret stores items under the key, or updates the one item of the endpoint. */
@@ -81,9 +101,7 @@ export class Captures {
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly storing: ItemWriter,
-    private readonly replacing: ItemReplacer,
     private readonly reading: ItemReader,
-    private readonly rejections: Rejections,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
@@ -93,21 +111,9 @@ export class Captures {
     private readonly now: Clock,
   ) {}
 
-  /**
-   * Creates an endpoint. Rejects as `Endpoints` and `CaptureWebhooks` do, with `not_allowed` for an algorithm that the caller may
-   * not choose, or with `token_not_found` or `reference_required` for the item to update.
-   */
+  /** Creates an endpoint. Rejects as `Endpoints` does, `not_allowed`, `token_not_found` or `reference_required`. */
   async create(ctx: AccountContext, input: CreateCaptureInput): Promise<EndpointWithSecret> {
-    const {
-      smart_parse: smartParse,
-      token,
-      reference,
-      algorithm,
-      overwrite,
-      require_sealed,
-      body,
-      ...common
-    } = input;
+    const { smart_parse: smartParse, token, reference, algorithm, overwrite, require_sealed, body } = input;
     const { account } = ctx;
     requireAlgorithm(account, algorithm, 'query.algorithm');
     const requiresSealed = require_sealed === true ? true : undefined;
@@ -117,7 +123,7 @@ export class Captures {
       const key = await this.keys.find(account, input.user);
       await this.reading.check(key, { token, reference });
       const own = { token, reference, smartParse, requiresSealed };
-      return this.endpoints.create(ctx, 'capture', common, own, order);
+      return this.endpoints.create(ctx, 'capture', input, own, order);
     }
     const keeps = overwrite === false ? true : undefined;
     // The token format is fixed here: the same number must not get another token when a preference changes.
@@ -125,13 +131,10 @@ export class Captures {
       algorithm: algorithm ?? account.preferences.default_algorithm,
       ...{ reference, keeps, smartParse, requiresSealed, mayReveal: mayReveal(account) || undefined },
     };
-    return this.endpoints.create(ctx, 'capture', common, own, order);
+    return this.endpoints.create(ctx, 'capture', input, own, order);
   }
 
-  /**
-   * Stores an item under the endpoint's key, or updates its item, once for an Idempotency-Key. Rejects as the authentication
-   * does.
-   */
+  /** Stores or updates an item, once for an Idempotency-Key. Rejects as the authentication does. */
   async use(ctx: RequestContext, input: CaptureInput): Promise<Repeatable<Captured>> {
     const endpoint = await this.auth.admit(ctx, 'capture', input);
     const owner = actFor(ctx, endpoint.account);
@@ -141,16 +144,8 @@ export class Captures {
     owner.endpointId = endpoint.id;
     owner.source = form_type === undefined ? 'capture' : 'form';
     const act = (seed?: string): Promise<Captured> =>
-      this.auth.recordFailure(
-        owner,
-        endpoint,
-        () => this.capture(owner, endpoint, input, seed),
-        (error) => {
-          const { token } = endpoint.policy;
-          if (token !== undefined) {
-            this.rejections.record(owner, { kid: endpoint.key.kid, token }, 'encrypt', error);
-          }
-        },
+      this.auth.recordFailure(owner, endpoint, 'encrypt', endpoint.policy.token, () =>
+        this.capture(owner, endpoint, input, seed),
       );
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
@@ -177,22 +172,15 @@ export class Captures {
     };
   }
 
-  private async capture(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    input: CaptureInput,
-    seed?: string,
-  ): Promise<Captured> {
+  private async capture(ctx: AccountContext, endpoint: OpenEndpoint, input: CaptureInput, seed?: string) {
     const { policy, key } = endpoint;
     if (policy.token === undefined) {
       rejectDigits(endpoint, input);
     }
     const sealed = await this.openingOf(ctx, endpoint, input);
     const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
-    const stored =
-      policy.token === undefined
-        ? this.store(ctx, endpoint, input, given, seed)
-        : this.patch(ctx, endpoint, policy.token, input, given, seed);
+    const work: Capture = { ctx, endpoint, input, given, seed };
+    const stored = policy.token === undefined ? this.store(work) : this.patch(work, policy.token);
     const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await stored;
     if (policy.isTold) {
       await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
@@ -224,20 +212,14 @@ export class Captures {
     return { names: { kid, reference, idempotencyKey }, key, enc };
   }
 
-  private store(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    input: CaptureInput,
-    given: ThreadInput,
-    seed: string | undefined,
-  ): Promise<TokenInfo> {
+  private store({ ctx, endpoint, input, given, seed }: Capture): Promise<TokenInfo> {
     const { id, policy, records, key } = endpoint;
     const reference = input.reference ?? policy.reference ?? id;
     const request = {
       number: input.number,
       reference,
       algorithm: input.algorithm ?? policy.algorithm,
-      return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
+      wantsCard: input.return_card_metadata ?? policy.wantsCard,
       ttl: input.ttl,
       metadata: input.metadata,
       seed,
@@ -253,34 +235,23 @@ export class Captures {
     );
   }
 
-  /** Patches the endpoint's item. Rejects with `endpoint_out_of_scope` for another reference, and as `ItemReplacer` does. */
-  private patch(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    token: string,
-    input: CaptureInput,
-    given: ThreadInput,
-    seed: string | undefined,
-  ): Promise<TokenInfo> {
+  /** Patches the endpoint's item. Rejects with `endpoint_out_of_scope` for another reference, and as `ItemWriter.untilWritten` does. */
+  private patch(capture: Capture, token: string): Promise<TokenInfo> {
+    const { endpoint, input } = capture;
     const { reference, number, algorithm, ttl, metadata } = input;
     if (reference !== undefined && reference !== endpoint.policy.reference) {
       throw new VaultError('endpoint_out_of_scope');
     }
     rejectTokenOptions({ number, algorithm, ttl, metadata });
-    return this.replacing.untilWritten(endpoint.key, token, () =>
-      this.auth.whileLive(endpoint, () => this.patchOnce(ctx, endpoint, token, input, given, seed)),
+    const { aid, user } = endpoint.key;
+    return this.storing.untilWritten(aid, user, token, () =>
+      this.auth.whileLive(endpoint, () => this.patchOnce(capture, token)),
     );
   }
 
   /** Tries once to patch the endpoint's item; the result is undefined if there is none. */
-  private async patchOnce(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    token: string,
-    { secret, body, contentType }: CaptureInput,
-    given: ThreadInput,
-    seed: string | undefined,
-  ): Promise<Done<Replaced | undefined> | Retry> {
+  private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, token: string) {
+    const { secret, body, contentType } = input;
     const { key, policy, records } = endpoint;
     const item = await this.itemStore.read(key.kid, token, key.gen);
     if (item?.kind !== 'item') {
@@ -295,7 +266,7 @@ export class Captures {
     const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
     await confirmAccount(ctx);
     this.metering.countAhead(ctx, 'capture');
-    return this.replacing.writeOver(key, item, patched, seed);
+    return this.storing.writeOver(key, item, patched, seed);
   }
 }
 
@@ -308,10 +279,7 @@ function rejectTokenOptions(options: Readonly<Record<string, unknown>>): void {
   }
 }
 
-/**
- * Rejects an algorithm whose tokens keep digits of the number, if the creator of the endpoint may not see them, or with a sealed
- * body, which anyone who recorded it could send again to read them.
- */
+/** Rejects tokens that keep digits, for a creator who may not see them or a sealed body, which can be sent again. */
 function rejectDigits({ policy }: OpenEndpoint, { algorithm, sealed }: CaptureInput): void {
   if (algorithm === undefined || !keepsDigits(algorithm)) {
     return;

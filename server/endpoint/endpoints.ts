@@ -6,45 +6,34 @@ import { mapAhead, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { DURATION_EXPECTED, endOf } from '../domain/text/duration.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
-import { formatExpiry } from '../domain/text/time.ts';
+import { DURATION_EXPECTED, endOf, formatExpiry } from '../domain/text/time.ts';
 import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { mayReveal, mayUseKey, requireKey, requireScope } from '../request/permission.ts';
-import type { Endpoint } from './schema.ts';
+import type { CreateEndpointQuery } from './schema.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from './store.ts';
 
-/** Options of a new endpoint of either kind. */
-export interface CreateEndpointInput {
-  readonly user: string;
+export interface CreateEndpointInput extends CreateEndpointQuery {
   readonly passphrase: SecretBytes;
-  readonly unique_id?: string | undefined;
-  /** A duration such as `45m` or `P1D`; 24 hours if omitted. */
-  readonly ttl?: string | undefined;
-  readonly rules: readonly string[];
-  readonly return_card_metadata?: boolean | undefined;
 }
 
 /** A new endpoint with its secret, shown once. */
-export interface EndpointWithSecret extends Pick<Endpoint, 'url' | 'unique_id' | 'expires_at'> {
+export interface EndpointWithSecret {
+  readonly url: string;
+  readonly unique_id: string;
   readonly secret: Secret<string>;
+  readonly expires_at: string | null;
 }
 
 type Kind = EndpointPolicy['kind'];
 
-/** The members of a policy that only endpoints of one kind have. */
-type OwnPolicy = Pick<
-  EndpointPolicy,
-  'algorithm' | 'keeps' | 'maskFields' | 'mayReveal' | 'reference' | 'requiresSealed' | 'smartParse' | 'token'
->;
-
-type Sealed = EndpointRecords & {
+interface Sealed extends EndpointRecords {
   readonly secret: Secret<string>;
   readonly digest: string;
   readonly key: KeyHandle;
-};
+}
 
 const DEFAULT_TTL = '24h';
 /** The time that an unusable endpoint is kept, to answer the right secret with `endpoint_gone`. */
@@ -66,15 +55,12 @@ export class Endpoints {
     private readonly now: Clock,
   ) {}
 
-  /**
-   * Creates an endpoint; `order` has its webhook. Rejects with `invalid_request`, `key_changed`, `endpoint_exists`, or as the
-   * unlock of the key does.
-   */
+  /** Creates an endpoint; `own` is the policy of its kind. Rejects with `key_changed`, `endpoint_exists`, or as an unlock. */
   async create(
     ctx: AccountContext,
     kind: Kind,
     input: CreateEndpointInput,
-    own: OwnPolicy,
+    own: Partial<EndpointPolicy>,
     order: Uint8Array = NO_BYTES,
   ): Promise<EndpointWithSecret> {
     const { account } = ctx;
@@ -82,9 +68,12 @@ export class Endpoints {
     const seesAll =
       kind === 'capture' ? mayReveal(account) : account.credential === undefined || account.unmasked;
     const isMasked = seesAll ? undefined : true;
-    const { user, passphrase, rules, unique_id: id = this.randomId() } = input;
+    const { user, passphrase, rules = [], unique_id: id = this.randomId() } = input;
     const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
-    const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, this.now());
+    const expiresAt = endOf(input.ttl ?? DEFAULT_TTL, this.now());
+    if (expiresAt === undefined) {
+      throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
+    }
     const common = { kind, account: account.name, user, expiresAt, rules, wantsCard, isMasked, ...own };
     const sealed = await this.keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
       // The cached key may be older than a change at another server, however long ago.
@@ -104,32 +93,33 @@ export class Endpoints {
   }
 
   /** Returns the account's endpoints of this kind by key and id, or those of one key if `user` names it. */
-  async list(
-    ctx: AccountContext,
-    kind: Kind,
-    { user }: { readonly user?: string | undefined },
-  ): Promise<readonly Endpoint[]> {
+  async list(ctx: AccountContext, kind: Kind, user: string | undefined) {
     const { aid } = ctx.account;
     const kid = user === undefined ? undefined : (await this.keys.find({ aid }, user)).kid;
     const entries = (await this.store.entries(aid)).filter(
       (entry) => entry.kind === kind && (kid === undefined || entry.kid === kid),
     );
-    const endpoints: Endpoint[] = [];
-    for await (const found of mapAhead(entries, READ_AHEAD, (entry) => this.describe(aid, entry))) {
-      endpoints.push(...(found && mayUseKey(ctx.account, found.user) ? [found] : []));
-    }
+    const found = await Array.fromAsync(mapAhead(entries, READ_AHEAD, (entry) => this.describe(aid, entry)));
     this.metering.count(ctx, 'list');
-    return endpoints.sort(byUserThenId);
+    return found
+      .filter((endpoint) => endpoint !== undefined)
+      .filter(({ user: ofKey }) => mayUseKey(ctx.account, ofKey))
+      .sort((a, b) => (a.user === b.user ? compare(a.unique_id, b.unique_id) : compare(a.user, b.user)));
   }
 
-  /** Deletes an endpoint of either kind and releases its id. Rejects with `endpoint_not_found`. */
+  /** Deletes an endpoint and releases its id. Rejects with `endpoint_not_found`, or if the credential may not change it. */
   async remove(ctx: AccountContext, id: string): Promise<void> {
     const { aid } = ctx.account;
     const stored = isIdentifier(id) ? await this.store.read(id) : undefined;
     if (stored?.aid !== aid) {
       throw new VaultError('endpoint_not_found');
     }
-    await this.authorizeRemoval(ctx, id, stored);
+    if (ctx.account.credential !== undefined) {
+      const { policy } = stored;
+      const { kind, user } = await this.crypto.describeEndpoint({ place: { aid, id }, policy });
+      requireScope(ctx.account, `${kind}:write`);
+      requireKey(ctx.account, user);
+    }
     const change = await this.goneChange(id, stored);
     if (!(await this.store.removeNow(aid, await this.entryOf(id, stored), this.now()))) {
       throw new VaultError('endpoint_not_found');
@@ -143,16 +133,13 @@ export class Endpoints {
     return this.store.sweep(aid, this.now, (entry) => this.checkEntry(aid, entry));
   }
 
-  /** Whether the stored key has the generation of this one. */
+  /** Returns whether the stored key has the generation of this one. */
   private async isStored({ aid, user, kid, gen }: KeyHandle): Promise<boolean> {
     const stored = await this.keys.find({ aid }, user);
     return stored.kid === kid && stored.gen === gen;
   }
 
-  /**
-   * Stores a sealed endpoint: reserves the id, adds the directory entry, verifies that the key has not changed since the sealing,
-   * and commits. A passphrase change meanwhile stops the endpoint, before or after.
-   */
+  /** Stores a sealed endpoint and verifies that its key has not changed. A later change of the passphrase stops it. */
   private async place(entry: EndpointEntry, { key, policy, wrap }: Sealed): Promise<void> {
     const { aid, gen } = key;
     if (!(await this.store.reserve(entry.id, entry.nonce))) {
@@ -179,7 +166,7 @@ export class Endpoints {
   }
 
   /** Describes an endpoint for a list; undefined if it is gone. */
-  private async describe(aid: string, { id, kind, nonce }: EndpointEntry): Promise<Endpoint | undefined> {
+  private async describe(aid: string, { id, kind, nonce }: EndpointEntry) {
     const stored = await this.store.read(id);
     if (stored?.nonce !== nonce) {
       return undefined;
@@ -191,24 +178,11 @@ export class Endpoints {
       unique_id: id,
       expires_at: expiryText(expiresAt),
       user,
-      ...(token === undefined ? {} : { token }),
-      ...(reference === undefined ? {} : { reference }),
-      ...(requiresSealed === true ? { require_sealed: true } : {}),
+      token,
+      reference,
+      require_sealed: requiresSealed || undefined,
       expired: !stored.wrap || (expiresAt !== null && expiresAt <= this.now()),
     };
-  }
-
-  /** Rejects a credential without the scope for this kind of endpoint, or without its key. */
-  private async authorizeRemoval(
-    { account }: AccountContext,
-    id: string,
-    { aid, policy }: StoredEndpoint,
-  ): Promise<void> {
-    if (account.credential !== undefined) {
-      const { kind, user } = await this.crypto.describeEndpoint({ place: { aid, id }, policy });
-      requireScope(account, `${kind}:write`);
-      requireKey(account, user);
-    }
   }
 
   /** Returns the directory entry of an endpoint, by its policy, or by search if that does not open. */
@@ -268,19 +242,10 @@ export function expiryText(ms: number | null): string | null {
   return ms === null ? null : formatExpiry(ms);
 }
 
-function expiryOf(ttl: string, now: number): number | null {
-  const end = endOf(ttl, now);
-  if (end === undefined) {
-    throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
-  }
-  return end;
-}
-
 function urlOf(kind: Kind, id: string): string {
   return `/v1/${kind}/${id}`;
 }
 
-function byUserThenId(a: Endpoint, b: Endpoint): number {
-  const [first, second] = a.user === b.user ? [a.unique_id, b.unique_id] : [a.user, b.user];
-  return first < second ? -1 : 1;
+function compare(a: string, b: string): number {
+  return a < b ? -1 : 1;
 }

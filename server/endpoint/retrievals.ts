@@ -1,4 +1,3 @@
-import { preferredLimit } from '../account/preference-values.ts';
 import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
@@ -6,27 +5,13 @@ import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
 import type { TreeStream, VaultTrees } from '../vault/list/list.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { Rejections } from '../vault/rejections.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from './endpoints.ts';
+import type { CreateRetrieveQuery, RetrieveQuery } from './schema.ts';
 
-interface RetrieveInput extends EndpointAddress {
-  readonly token?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly reference_prefix?: string | undefined;
-  readonly decrypt_all: boolean;
-  readonly limit?: number | undefined;
-  readonly next_token?: string | undefined;
-  /** The type of the hosted form that displays the data; undefined for other readers. */
-  readonly form_type?: string | undefined;
-}
+type RetrieveInput = EndpointAddress & RetrieveQuery;
 
-/** Options of a new retrieval endpoint. */
-interface CreateRetrieveInput extends CreateEndpointInput {
-  readonly token?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly mask_fields?: readonly string[] | undefined;
-}
+type CreateRetrieveInput = CreateEndpointInput & CreateRetrieveQuery;
 
 /** Entries of a tree if neither the caller nor the owner sets a limit. */
 const LIMIT = 1_024;
@@ -37,24 +22,18 @@ export class Retrievals {
     private readonly rules: Rules,
     private readonly reading: ItemReader,
     private readonly trees: VaultTrees,
-    private readonly rejections: Rejections,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
     private readonly metering: Metering,
   ) {}
 
   /** Creates an endpoint. Without `mask_fields`, the account's preference at each use applies. Rejects as `Endpoints` does. */
-  create(
-    ctx: AccountContext,
-    { token, reference, mask_fields: maskFields, ...input }: CreateRetrieveInput,
-  ): Promise<EndpointWithSecret> {
+  create(ctx: AccountContext, input: CreateRetrieveInput): Promise<EndpointWithSecret> {
+    const { token, reference, mask_fields: maskFields } = input;
     return this.endpoints.create(ctx, 'retrieve', input, { token, reference, maskFields });
   }
 
-  /**
-   * Returns the object of a token as JSON bytes, or without a token the tree of the endpoint's scope. Rejects as the
-   * authentication does, or with `endpoint_out_of_scope` or `token_not_found`.
-   */
+  /** Returns the object of a token as JSON bytes, or a tree. Rejects with `endpoint_out_of_scope` or `token_not_found`. */
   async use(ctx: RequestContext, input: RetrieveInput): Promise<Uint8Array | TreeStream> {
     const endpoint = await this.auth.admit(ctx, 'retrieve', input);
     const owner = actFor(ctx, endpoint.account);
@@ -62,22 +41,12 @@ export class Retrievals {
     owner.source = input.form_type === undefined ? 'retrieve' : 'form';
     const read = async (): Promise<Uint8Array | TreeStream> => {
       const reference = referenceWithin(endpoint, input);
-      if (input.token !== undefined) {
-        return this.readOne(owner, endpoint, input, input.token, reference);
-      }
-      const tree = await recover(this.readTree(owner, endpoint, input, reference), 'key_changed', undefined);
-      if (tree === undefined) {
-        // A new passphrase ends all endpoints of the key.
-        throw new VaultError('endpoint_gone');
-      }
-      return tree;
+      return input.token === undefined
+        ? this.readTree(owner, endpoint, input, reference)
+        : this.readOne(owner, endpoint, input, input.token, reference);
     };
     const token = input.token ?? endpoint.policy.token;
-    return this.auth.recordFailure(owner, endpoint, read, (error) => {
-      if (token !== undefined) {
-        this.rejections.record(owner, { kid: endpoint.key.kid, token }, 'decrypt', error);
-      }
-    });
+    return this.auth.recordFailure(owner, endpoint, 'decrypt', token, read);
   }
 
   private async readOne(
@@ -107,17 +76,23 @@ export class Retrievals {
   ): Promise<TreeStream> {
     const { key, nonce, policy } = endpoint;
     const { reference_prefix, next_token, decrypt_all } = input;
-    const limit = preferredLimit(ctx.account.preferences, input.limit, LIMIT);
+    const limit = input.limit ?? ctx.account.preferences.default_limit ?? LIMIT;
     const filter = { user: key.user, token: policy.token, reference, reference_prefix, limit, next_token };
-    const request = { ctx, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter, only: key };
-    if (!decrypt_all) {
-      const tree = await this.trees.listTree(request);
-      this.metering.count(ctx, 'retrieve');
-      return tree;
-    }
-    const view = await this.viewOf(ctx, endpoint);
+    const request = { ctx, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter };
     const opening = openingOf(endpoint, input);
-    return this.trees.openTree({ ...request, opening, view, operation: 'retrieve' });
+    const view = decrypt_all ? await this.viewOf(ctx, endpoint) : undefined;
+    const reading = view
+      ? this.trees.openTree({ ...request, key, opening, view, operation: 'retrieve' })
+      : this.trees.listTree({ ...request, only: key });
+    const tree = await recover(reading, 'key_changed', undefined);
+    if (tree === undefined) {
+      // A new passphrase ends all endpoints of the key.
+      throw new VaultError('endpoint_gone');
+    }
+    if (!decrypt_all) {
+      this.metering.count(ctx, 'retrieve');
+    }
+    return tree;
   }
 
   private async viewOf({ account }: AccountContext, { key, policy }: OpenEndpoint) {

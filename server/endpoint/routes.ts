@@ -4,13 +4,13 @@ import type { FormPages } from '../form/pages/render.ts';
 import { prefersHtml } from '../http/accept.ts';
 import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
-import { defineRoute, type Reply } from '../http/route.ts';
+import { defineRoute, type Reply, type Route } from '../http/route.ts';
 import { CaptureOrder } from '../proxy/schema.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../schema/common.ts';
+import { Message } from '../schema/common.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
 import { ItemsReply, StoredObject } from '../vault/schema.ts';
-import type { CaptureInput, Captures } from './captures.ts';
+import type { CaptureBody, Captures } from './captures.ts';
 import type { Endpoints, EndpointWithSecret } from './endpoints.ts';
 import type { Retrievals } from './retrievals.ts';
 import {
@@ -31,7 +31,6 @@ import {
 } from './schema.ts';
 import type { SealingKeys } from './sealing-keys.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly captures: Captures;
   readonly endpoints: Endpoints;
@@ -56,13 +55,58 @@ function readyPage(
     return undefined;
   }
   const { token, reference } = lock;
-  const visit = {
-    unique_id,
-    secret: secret.expose(),
-    ...(token === undefined ? {} : { token }),
-    ...(reference === undefined ? {} : { reference }),
-  };
-  return formPages.render({ form_type: 'pcd', settings: {} }, { onFormsHost: false, testing: false, visit });
+  const visit = { unique_id, secret: secret.expose(), token, reference };
+  return formPages.render({ form_type: 'pcd', settings: {} }, { visit });
+}
+
+/** The words for each kind of endpoint in its operations and descriptions. */
+const KINDS = {
+  capture: { operations: 'CaptureEndpoint', adjective: 'capture', kept: ' Data that it stored is kept.' },
+  retrieve: { operations: 'RetrieveEndpoint', adjective: 'retrieval', kept: '' },
+} as const;
+
+function listEndpoints(noun: keyof typeof KINDS): Route<Needs> {
+  const { operations, adjective } = KINDS[noun];
+  return defineRoute({
+    auth: 'basic',
+    method: 'GET',
+    path: `/v1/${noun}`,
+    operationId: `list${operations}s`,
+    scope: `${noun}:write`,
+    noun,
+    summary: `List ${adjective} endpoints`,
+    description: `Lists the ${adjective} endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.`,
+    query: EndpointListQuery,
+    response: EndpointList,
+    errors: ['key_not_found', 'integrity_failed'],
+    meter: ['list'],
+    handle: async ({ ctx, query: { user } }, services: Needs) => ({
+      json: await services.endpoints.list(ctx, noun, user),
+    }),
+  });
+}
+
+function removeEndpoint(noun: keyof typeof KINDS): Route<Needs> {
+  const { operations, adjective, kept } = KINDS[noun];
+  return defineRoute({
+    auth: 'basic',
+    method: 'DELETE',
+    path: `/v1/${noun}/{unique_id}`,
+    operationId: `delete${operations}`,
+    scope: `${noun}:write`,
+    noun,
+    summary: `Delete a ${adjective} endpoint`,
+    description: `Deletes an endpoint of either kind immediately and releases its id.${kept}`,
+    params: EndpointPath,
+    response: Message,
+    errors: ['endpoint_not_found', 'integrity_failed'],
+    meter: ['delete'],
+    audit: { action: 'endpoint.delete', object: ({ params }) => objectOf('endpoint', params.unique_id) },
+    handle: async ({ ctx, params }, services: Needs) => {
+      await services.endpoints.remove(ctx, params.unique_id);
+      return { json: { message: 'The endpoint was deleted.' } };
+    },
+  });
 }
 
 const createCapture = defineRoute({
@@ -91,40 +135,12 @@ const createCapture = defineRoute({
     'integrity_failed',
   ],
   meter: ['capture_create'],
-  idempotent: false,
-  audit: {
-    action: 'endpoint.create',
-    of: 'all',
-    object: ({ query }) => objectOf('endpoint', query.unique_id),
-  },
+  audit: { action: 'endpoint.create', object: ({ query }) => objectOf('endpoint', query.unique_id) },
   handle: async ({ ctx, query, passphrase, body, request }, services: Needs) => {
-    const { rules = [], ...input } = query;
-    const made = await services.captures.create(ctx, { ...input, rules, passphrase, body });
+    const made = await services.captures.create(ctx, { ...query, passphrase, body });
     const reply = readyPage(request, services.formPages, made) ?? { json: shownOnce(made) };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
-});
-
-const listCaptures = defineRoute({
-  method: 'GET',
-  path: '/v1/capture',
-  operationId: 'listCaptureEndpoints',
-  scope: 'capture:write',
-  noun: 'capture',
-  summary: 'List capture endpoints',
-  description:
-    'Lists the capture endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.',
-  auth: 'basic',
-  query: EndpointListQuery,
-  passphrase: 'none',
-  body: { kind: 'none' },
-  response: EndpointList,
-  errors: ['key_not_found', 'integrity_failed'],
-  meter: ['list'],
-  idempotent: false,
-  handle: async ({ ctx, query }, services: Needs) => ({
-    json: await services.endpoints.list(ctx, 'capture', query),
-  }),
 });
 
 const checkSealed = compileJsonBody(SealedCapture);
@@ -134,7 +150,7 @@ function isSealed(contentType: string | undefined): boolean {
 }
 
 /** Reads the parts of a sealed body. Only a thread opens the ciphertext. */
-function readSealed(bytes: Uint8Array): Pick<CaptureInput, 'body' | 'sealed'> {
+function readSealed(bytes: Uint8Array): CaptureBody {
   // Checked against the schema of this type.
   const { kid, enc, ct } = checkSealed(bytes) as Static<typeof SealedCapture>;
   try {
@@ -157,7 +173,6 @@ const capture = defineRoute({
   auth: 'capture_secret',
   params: EndpointPath,
   query: CaptureQuery,
-  passphrase: 'none',
   body: {
     kind: 'stored',
     schema: StoredObject,
@@ -186,8 +201,7 @@ const capture = defineRoute({
   handle: async ({ ctx, params, secret, query, body, request }, services: Needs) => {
     const contentType = request.headers.get('content-type') ?? undefined;
     const sent = isSealed(contentType) ? readSealed(body) : { body, contentType };
-    const input = { ...query, unique_id: params.unique_id, secret, ...sent };
-    const { reply, replayed } = await services.captures.use(ctx, input);
+    const { reply, replayed } = await services.captures.use(ctx, { ...query, ...params, secret, ...sent });
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -203,15 +217,11 @@ const checkCapture = defineRoute({
     'Says that the secret is right and until when the endpoint takes data, so that a page can say so before somebody types. Nothing is stored, logged or billed; errors are recorded as those of a capture are.',
   auth: 'capture_secret',
   params: EndpointPath,
-  query: NO_QUERY,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: CaptureState,
   errors: ['integrity_failed'],
   meter: [],
-  idempotent: false,
   handle: async ({ ctx, params, secret }, services: Needs) => ({
-    json: await services.captures.check(ctx, { unique_id: params.unique_id, secret }),
+    json: await services.captures.check(ctx, { ...params, secret }),
   }),
 });
 
@@ -229,49 +239,23 @@ const sealingKey = defineRoute({
     'The key of the day, to which a browser can seal what it sends to a capture endpoint, so that nothing between it and the vault can read it. It is the same for every id, also for one that no endpoint has, so it says nothing about endpoints. May be cached for an hour.',
   auth: 'public',
   params: EndpointPath,
-  query: NO_QUERY,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: SealingKey,
   errors: ['integrity_failed'],
   meter: [],
-  idempotent: false,
   handle: async (_, services: Needs) => ({
     json: await services.sealingKeys.current(),
     headers: { 'Cache-Control': `public, max-age=${KEY_AGE_SECONDS}` },
   }),
 });
 
-const removeCapture = defineRoute({
-  method: 'DELETE',
-  path: '/v1/capture/{unique_id}',
-  operationId: 'deleteCaptureEndpoint',
-  scope: 'capture:write',
-  noun: 'capture',
-  summary: 'Delete a capture endpoint',
-  description:
-    'Deletes an endpoint of either kind immediately and releases its id. Data that it stored is kept.',
-  auth: 'basic',
-  params: EndpointPath,
-  query: NO_QUERY,
-  passphrase: 'none',
-  body: { kind: 'none' },
-  response: Message,
-  errors: ['endpoint_not_found', 'integrity_failed'],
-  meter: ['delete'],
-  idempotent: false,
-  audit: {
-    action: 'endpoint.delete',
-    of: 'all',
-    object: ({ params }) => objectOf('endpoint', params.unique_id),
-  },
-  handle: async ({ ctx, params }, services: Needs) => {
-    await services.endpoints.remove(ctx, params.unique_id);
-    return { json: { message: 'The endpoint was deleted.' } };
-  },
-});
-
-export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, checkCapture, sealingKey, removeCapture];
+export const CAPTURE_ROUTES = [
+  createCapture,
+  listEndpoints('capture'),
+  capture,
+  checkCapture,
+  sealingKey,
+  removeEndpoint('capture'),
+];
 
 const createRetrieve = defineRoute({
   method: 'POST',
@@ -285,51 +269,22 @@ const createRetrieve = defineRoute({
   auth: 'basic',
   query: CreateRetrieveQuery,
   passphrase: 'required',
-  body: { kind: 'none' },
   html: 'preferred',
   response: RetrieveEndpoint,
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['retrieve_create'],
-  idempotent: false,
-  audit: {
-    action: 'endpoint.create',
-    of: 'all',
-    object: ({ query }) => objectOf('endpoint', query.unique_id),
-  },
+  audit: { action: 'endpoint.create', object: ({ query }) => objectOf('endpoint', query.unique_id) },
   handle: async ({ ctx, query, passphrase, request }, services: Needs) => {
     if (query.token === undefined && prefersHtml(request.headers.get('accept'))) {
       const expected = 'is missing: a page shows one item';
       throw new VaultError('invalid_request', { field: 'query.token', expected });
     }
-    const { rules = [], ...input } = query;
-    const made = await services.retrievals.create(ctx, { ...input, rules, passphrase });
+    const made = await services.retrievals.create(ctx, { ...query, passphrase });
     const { user, token, reference } = query;
     const json = { ...shownOnce(made), user, token, reference };
     const reply = readyPage(request, services.formPages, made, query) ?? { json };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
-});
-
-const listRetrieves = defineRoute({
-  method: 'GET',
-  path: '/v1/retrieve',
-  operationId: 'listRetrieveEndpoints',
-  scope: 'retrieve:write',
-  noun: 'retrieve',
-  summary: 'List retrieval endpoints',
-  description:
-    'Lists the retrieval endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.',
-  auth: 'basic',
-  query: EndpointListQuery,
-  passphrase: 'none',
-  body: { kind: 'none' },
-  response: EndpointList,
-  errors: ['key_not_found', 'integrity_failed'],
-  meter: ['list'],
-  idempotent: false,
-  handle: async ({ ctx, query }, services: Needs) => ({
-    json: await services.endpoints.list(ctx, 'retrieve', query),
-  }),
 });
 
 const retrieve = defineRoute({
@@ -344,8 +299,6 @@ const retrieve = defineRoute({
   auth: 'retrieve_secret',
   params: EndpointPath,
   query: RetrieveQuery,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: ItemsReply,
   errors: [
     'endpoint_out_of_scope',
@@ -357,42 +310,17 @@ const retrieve = defineRoute({
     'integrity_failed',
   ],
   meter: ['retrieve'],
-  idempotent: false,
   handle: async ({ ctx, params, secret, query }, services: Needs) => {
-    const input = { ...query, unique_id: params.unique_id, secret };
-    const reply = await services.retrievals.use(ctx, input);
+    const reply = await services.retrievals.use(ctx, { ...query, ...params, secret });
     return reply instanceof Uint8Array
       ? { jsonBytes: reply }
       : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };
   },
 });
 
-const removeRetrieve = defineRoute({
-  method: 'DELETE',
-  path: '/v1/retrieve/{unique_id}',
-  operationId: 'deleteRetrieveEndpoint',
-  scope: 'retrieve:write',
-  noun: 'retrieve',
-  summary: 'Delete a retrieval endpoint',
-  description: 'Deletes an endpoint of either kind immediately and releases its id.',
-  auth: 'basic',
-  params: EndpointPath,
-  query: NO_QUERY,
-  passphrase: 'none',
-  body: { kind: 'none' },
-  response: Message,
-  errors: ['endpoint_not_found', 'integrity_failed'],
-  meter: ['delete'],
-  idempotent: false,
-  audit: {
-    action: 'endpoint.delete',
-    of: 'all',
-    object: ({ params }) => objectOf('endpoint', params.unique_id),
-  },
-  handle: async ({ ctx, params }, services: Needs) => {
-    await services.endpoints.remove(ctx, params.unique_id);
-    return { json: { message: 'The endpoint was deleted.' } };
-  },
-});
-
-export const RETRIEVE_ROUTES = [createRetrieve, listRetrieves, retrieve, removeRetrieve];
+export const RETRIEVE_ROUTES = [
+  createRetrieve,
+  listEndpoints('retrieve'),
+  retrieve,
+  removeEndpoint('retrieve'),
+];

@@ -26,35 +26,37 @@ import {
 
 const UniqueId = Identifier('Identifier of the endpoint, unique over all accounts.');
 
-/** The id of a new endpoint. URLs cannot contain `.` and `..` as a segment, so such an endpoint could not be used or deleted. */
-const NewUniqueId = NewIdentifier(
-  'The identifier of the new endpoint; random if omitted. If any account uses it: 409.',
-);
-
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
-
-/** A secret that a reply shows once. */
-function NewSecret(prefix: string) {
-  return Type.String({
-    description: 'The secret of the endpoint. Only this reply contains it; the vault does not store it.',
-    'x-secret': true,
-    examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
-  });
-}
 
 const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
   { description: 'When the endpoint expires, to the second; null if it never expires.' },
 );
 
+/** The members of a new endpoint in the only reply that shows its secret. */
+function newMembers(description: string, example: string, prefix: string) {
+  return {
+    url: Type.String({ description, examples: [example] }),
+    unique_id: UniqueId,
+    secret: Type.String({
+      description: 'The secret of the endpoint. Only this reply contains it; the vault does not store it.',
+      'x-secret': true,
+      examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
+    }),
+    expires_at: ExpiresAt,
+  };
+}
+
 /** The mark of an endpoint that only accepts sealed bodies. */
 const RequireSealed = Type.Optional(Type.Literal(true, { description: 'Only sealed bodies are taken.' }));
 
-/** The members of a query that creates an endpoint. */
-const CREATE_MEMBERS = {
+const CreateEndpointQuery = Type.Object({
   user: User,
-  unique_id: Type.Optional(NewUniqueId),
+  // URLs cannot contain `.` and `..` as a segment: such an endpoint could not be used or deleted.
+  unique_id: Type.Optional(
+    NewIdentifier('The identifier of the new endpoint; random if omitted. If any account uses it: 409.'),
+  ),
   ttl: Type.Optional(
     Type.String({
       description:
@@ -65,7 +67,8 @@ const CREATE_MEMBERS = {
   ),
   rules: Type.Optional(RuleIds),
   return_card_metadata: CardMetadataFlag,
-};
+});
+export type CreateEndpointQuery = Static<typeof CreateEndpointQuery>;
 
 export const EndpointListQuery = Type.Object({ user: Type.Optional(User) });
 
@@ -87,14 +90,12 @@ export const Endpoint = Type.Object(
   { $id: 'Endpoint' },
 );
 
-export type Endpoint = Static<typeof Endpoint>;
-
 export const EndpointList = Type.Array(Endpoint, {
   description: 'In ascending order of user, then unique_id.',
 });
 
 export const CreateCaptureQuery = Type.Object({
-  ...CREATE_MEMBERS,
+  ...CreateEndpointQuery.properties,
   algorithm: Type.Optional(Algorithm),
   reference: Type.Optional({
     ...Reference,
@@ -127,17 +128,10 @@ export const CreateCaptureQuery = Type.Object({
     }),
   ),
 });
+export type CreateCaptureQuery = Static<typeof CreateCaptureQuery>;
 
 export const CaptureEndpoint = Type.Object(
-  {
-    url: Type.String({
-      description: 'The path that data is posted to.',
-      examples: ['/v1/capture/web-shop'],
-    }),
-    unique_id: UniqueId,
-    secret: NewSecret('vcs1'),
-    expires_at: ExpiresAt,
-  },
+  newMembers('The path that data is posted to.', '/v1/capture/web-shop', 'vcs1'),
   { $id: 'CaptureEndpoint' },
 );
 export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
@@ -149,7 +143,6 @@ export const CaptureState = Type.Object(
 );
 export type CaptureState = Static<typeof CaptureState>;
 
-/** The content type of a sealed body. */
 export const SEALED_TYPE = 'application/vnd.cardvault.sealed+json';
 
 const KeyId = Type.String({
@@ -215,6 +208,7 @@ export const CaptureQuery = Type.Object({
   form_type: Type.Optional(FormType),
   ...FACTS,
 });
+export type CaptureQuery = Static<typeof CaptureQuery>;
 
 export const Captured = Type.Object(
   {
@@ -239,7 +233,7 @@ export const CaptureWebhook = Type.Object(
 export type CaptureWebhook = Static<typeof CaptureWebhook>;
 
 export const CreateRetrieveQuery = Type.Object({
-  ...CREATE_MEMBERS,
+  ...CreateEndpointQuery.properties,
   token: Type.Optional({ ...Token, description: 'Limits the scope of the endpoint to this token.' }),
   reference: Type.Optional({
     ...Reference,
@@ -247,16 +241,11 @@ export const CreateRetrieveQuery = Type.Object({
   }),
   mask_fields: Type.Optional(MaskFields),
 });
+export type CreateRetrieveQuery = Static<typeof CreateRetrieveQuery>;
 
 export const RetrieveEndpoint = Type.Object(
   {
-    url: Type.String({
-      description: 'The path that data is read from.',
-      examples: ['/v1/retrieve/call-centre'],
-    }),
-    unique_id: UniqueId,
-    secret: NewSecret('vrs1'),
-    expires_at: ExpiresAt,
+    ...newMembers('The path that data is read from.', '/v1/retrieve/call-centre', 'vrs1'),
     user: User,
     token: Type.Optional(Token),
     reference: Type.Optional(ShownReference),
@@ -280,3 +269,4 @@ export const RetrieveQuery = Type.Object({
     description: 'The type of hosted form that displays the data; the action log then has the source `form`.',
   }),
 });
+export type RetrieveQuery = Static<typeof RetrieveQuery>;

@@ -1,4 +1,4 @@
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSharedRuns } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -7,14 +7,11 @@ import { formatExpiry } from '../domain/text/time.ts';
 import type { SealingKey } from './schema.ts';
 import type { SealingStore } from './store.ts';
 
-/** The time that a server caches a key, so that a sealed capture costs no command of its own. */
+/** The time that a server caches a key, so that a sealed capture costs no additional command. */
 const CACHED_MS = 60_000;
 /** The keys of yesterday and today, and of tomorrow for a server whose clock is ahead. */
 const DAYS_MAX = 3;
 const KID = /^(\d{1,6})-[0-9a-f]{16}$/;
-
-/** The public half of a key. */
-type Published = Pick<SealingKey, 'kid' | 'public_key'>;
 
 /**
  * Keys that browsers seal captures to. All servers of a vault have the same: a new one each day of UTC, which is accepted
@@ -22,25 +19,24 @@ type Published = Pick<SealingKey, 'kid' | 'public_key'>;
  */
 export class SealingKeys {
   private readonly records: Memory<Buffer>;
-  private readonly published: Memory<Published>;
+  private readonly published: Memory<SealingKey>;
   private readonly reading = createSharedRuns<Buffer | undefined>();
-  private readonly publishing = createSharedRuns<Published>();
+  private readonly publishing = createSharedRuns<SealingKey>();
 
   constructor(
     private readonly store: SealingStore,
     private readonly crypto: Crypto,
     private readonly now: Clock,
   ) {
-    this.records = createMemory(DAYS_MAX, CACHED_MS, now);
-    this.published = createMemory(DAYS_MAX, CACHED_MS, now);
+    this.records = new Memory(DAYS_MAX, CACHED_MS, now);
+    this.published = new Memory(DAYS_MAX, CACHED_MS, now);
   }
 
   /** Returns the key of the day, for any endpoint. */
   async current(): Promise<SealingKey> {
     const day = this.today();
     const name = String(day);
-    const found = this.published.get(name) ?? (await this.publishing(name, () => this.publish(day)));
-    return { ...found, suite: 'P256-HKDF-SHA256-AES256GCM', expires_at: formatExpiry((day + 2) * DAY_MS) };
+    return this.published.get(name) ?? (await this.publishing(name, () => this.publish(day)));
   }
 
   /** Returns the sealed record of a key. Rejects with `sealing_key_expired` for a key that is not accepted or unknown. */
@@ -58,36 +54,36 @@ export class SealingKeys {
   }
 
   /** Returns the public half of the key of a day, which is created if there is none. */
-  private async publish(day: number): Promise<Published> {
+  private async publish(day: number): Promise<SealingKey> {
     const name = String(day);
-    const stored = await this.read(day);
-    const record =
-      stored ??
-      (await this.store.create(
-        day,
-        await this.crypto.createSealingKey({ day: name }),
-        day - 1,
-        (day + 2) * DAY_MS - this.now(),
-      ));
+    const endsAt = (day + 2) * DAY_MS;
+    let record = await this.read(day);
+    if (record === undefined) {
+      const made = await this.crypto.createSealingKey({ day: name });
+      record = await this.store.create(day, made, day - 1, endsAt - this.now());
+    }
     const { kid, publicKey } = await this.crypto.describeSealingKey({ day: name, record });
-    const found = { kid, public_key: publicKey.toBase64({ alphabet: 'base64url', omitPadding: true }) };
-    this.published.set(name, found);
-    return found;
+    const published: SealingKey = {
+      kid,
+      suite: 'P256-HKDF-SHA256-AES256GCM',
+      public_key: publicKey.toBase64({ alphabet: 'base64url', omitPadding: true }),
+      expires_at: formatExpiry(endsAt),
+    };
+    this.published.set(name, published);
+    return published;
   }
 
   private read(day: number): Promise<Buffer | undefined> {
     const name = String(day);
     return this.reading(name, async () => {
       const cached = this.records.get(name);
-      if (cached !== undefined) {
-        return cached;
+      const view = cached ?? (await this.store.read(day));
+      if (cached !== undefined || view === undefined) {
+        return view;
       }
-      const view = await this.store.read(day);
       // The record is copied: it is a view of a larger reply, which the cache would keep in memory.
-      const record = view && Buffer.from(view);
-      if (record !== undefined) {
-        this.records.set(name, record);
-      }
+      const record = Buffer.from(view);
+      this.records.set(name, record);
       return record;
     });
   }

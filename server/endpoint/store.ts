@@ -2,17 +2,13 @@ import { type RedisLink, script } from '../redis/client.ts';
 import { DIRECTORY_STEP, DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '../redis/records/directory.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { endpointEntry } from '../redis/records/registry.ts';
-import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
-import commitText from './commit-endpoint-1.lua' with { type: 'text' };
+import { asBytes, asCount, asList, asOptionalBytes, asText } from '../redis/reply.ts';
 import createSealingKeyText from './create-sealing-key-1.lua' with { type: 'text' };
 import indexText from './index-endpoint-2.lua' with { type: 'text' };
-import removeText from './remove-endpoint-1.lua' with { type: 'text' };
 import stopText from './stop-endpoint-1.lua' with { type: 'text' };
 import unindexText from './unindex-endpoint-2.lua' with { type: 'text' };
 
-const commit = script(commitText);
 const stop = script(stopText);
-const remove = script(removeText);
 const index = script(indexText);
 const unindex = script(unindexText);
 const createSealingKey = script(createSealingKeyText);
@@ -26,7 +22,6 @@ export interface EndpointEntry {
   readonly id: string;
 }
 
-/** An endpoint as stored in Redis. */
 export interface StoredEndpoint {
   readonly nonce: string;
   readonly aid: string;
@@ -73,15 +68,14 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
   }
 
   /** Turns a reservation into an endpoint. False if it has expired or was cancelled. */
-  async commit(id: string, { nonce, aid, policy, wrap }: NewEndpoint): Promise<boolean> {
-    return isOk(await this.redis.run(commit, [redisKeys.endpoint(id)], [nonce, aid, policy, wrap]));
+  commit(id: string, { nonce, aid, policy, wrap }: NewEndpoint): Promise<boolean> {
+    return this.commitFields(id, nonce, aid, 'p', policy, 'w', wrap);
   }
 
   override async remove(aid: string, entry: EndpointEntry): Promise<boolean> {
-    const removal = this.redis.run(remove, [redisKeys.endpoint(entry.id)], [entry.nonce]);
-    const reply = await removal.catch(ignoreDamaged);
+    const isRemoved = await this.removeObject(aid, entry);
     await this.redis.run(unindex, indexKeys(aid, entry), [textOf(entry)]);
-    return reply !== undefined && isOk(reply);
+    return isRemoved;
   }
 
   /** Stops the endpoints that were created under an older generation of the key. */
@@ -109,10 +103,7 @@ export class SealingStore {
     return asOptionalBytes(await this.redis.command('HGET', [redisKeys.sealingKeys, String(day)]));
   }
 
-  /**
-   * Stores the record of a day, unless there is one, and returns the stored one. Removes those of days before `oldest`;
-   * all expire after `keptMs`, unless a later one is created.
-   */
+  /** Stores the record of a day unless there is one; returns it. Removes those before `oldest`; all expire after `keptMs`. */
   async create(day: number, record: Uint8Array, oldest: number, keptMs: number): Promise<Buffer> {
     const args = [String(day), record, oldest, keptMs];
     return asBytes(await this.redis.run(createSealingKey, [redisKeys.sealingKeys], args));
@@ -123,6 +114,6 @@ function textOf({ kid, kind, nonce, id }: EndpointEntry): string {
   return `${kid} ${kind} ${nonce} ${id}`;
 }
 
-function indexKeys(aid: string, { kid }: Pick<EndpointEntry, 'kid'>): string[] {
+function indexKeys(aid: string, { kid }: EndpointEntry): string[] {
   return [redisKeys.endpointDirectory(aid), redisKeys.liveEndpoints(aid, kid)];
 }

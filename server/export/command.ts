@@ -6,7 +6,6 @@ import { compileJsonBody } from '../schema/json-body.ts';
 import type { Exports } from './exports.ts';
 import { ExportRequest } from './schema.ts';
 
-/** The needs of the command. */
 interface Needs extends OperatorNeeds {
   readonly exports: Exports;
 }
@@ -30,13 +29,13 @@ const readBody = compileJsonBody(ExportRequest, { refuseUnknown: true, parameter
 
 /** Returns the request of the options; rejects it as the API would. */
 function requestOf(options: Values<typeof OPTIONS>): ExportRequest {
-  const { user, recipient: recipients } = options;
-  const [reference_prefix, stored_after, stored_before] = [
-    options['reference-prefix'],
-    options['stored-after'],
-    options['stored-before'],
-  ];
-  const body = { user, recipients, reference_prefix, stored_after, stored_before };
+  const body = {
+    user: options.user,
+    recipients: options.recipient,
+    reference_prefix: options['reference-prefix'],
+    stored_after: options['stored-after'],
+    stored_before: options['stored-before'],
+  };
   try {
     // Compiled from the schema of the type.
     return readBody(Buffer.from(JSON.stringify(body))) as ExportRequest;
@@ -45,13 +44,13 @@ function requestOf(options: Values<typeof OPTIONS>): ExportRequest {
   }
 }
 
-/** Writes the export, and tells how many items it has. */
+/** Writes the export; `report` receives the number of items so far. */
 async function writeExport(
   needs: Needs,
   options: Values<typeof OPTIONS>,
   output: Output,
   report: (count: number) => void,
-): Promise<number> {
+): Promise<void> {
   const passphrase = await readPassphrase(options['passphrase-file']);
   const ctx = await contextOf(needs, options);
   if (!ctx.account.unmasked) {
@@ -60,17 +59,11 @@ async function writeExport(
       1,
     );
   }
-  let items = 0;
-  const onItems = (count: number): void => {
-    items = count;
-    report(count);
-  };
-  const file = await needs.exports.exportItems(ctx, { ...requestOf(options), passphrase, onItems });
+  const file = await needs.exports.exportItems(ctx, { ...requestOf(options), passphrase, onItems: report });
   for await (const piece of file) {
     await output.write(piece);
   }
   await output.commit();
-  return items;
 }
 
 /** `vault export`. A file has its name only when it is complete; before that it is `FILE.part-…`. */
@@ -94,7 +87,12 @@ export const exportCommand = defineCommand({
   async run({ options, output, progress }, needs: Needs) {
     const file = await output(options.out);
     const shown = progress('Exporting', 'items');
-    const items = await withCommandErrors(() => writeExport(needs, options, file, shown.at));
+    let items = 0;
+    const report = (count: number): void => {
+      items = count;
+      shown.at(count);
+    };
+    await withCommandErrors(() => writeExport(needs, options, file, report));
     shown.end();
     return options.out === undefined
       ? undefined

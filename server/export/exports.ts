@@ -4,24 +4,18 @@ import { mapAhead } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { CHUNK_BYTES, linesOf } from '../domain/text/lines.ts';
+import { CHUNK_BYTES } from '../domain/text/lines.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
 import { type KeyOpener, namedInBody } from '../key/opener.ts';
 import { type AccountContext, confirmAccount } from '../request/context.ts';
 import { requireUnmasked } from '../request/permission.ts';
 import type { TreeBranch, VaultTrees } from '../vault/list/list.ts';
-import type { ExportRequest } from './schema.ts';
+import { type ExportRequest, TIME_EXPECTED } from './schema.ts';
 
 /** Pieces that are encrypted ahead of the one that is being sent. */
 const PIECES_AHEAD = 2;
 const encoder = new TextEncoder();
-
-/** Options of an export. */
-interface ExportInput extends ExportRequest {
-  readonly passphrase: SecretBytes;
-  /** Called with the number of items that were encrypted so far. */
-  readonly onItems?: (count: number) => void;
-}
+const END_OF_LINE = Uint8Array.of(0x0a);
 
 /** Plaintext of an export: whole chunks, and in the last piece the rest. */
 interface Piece extends ExportPiece {
@@ -40,11 +34,21 @@ export class Exports {
    * Returns a file in the age format with a JSON line for each item, and a last one that counts and hashes them. Rejects
    * callers who see numbers masked, and as `decryptAll` does before the reply starts; a change of the key after that aborts
    * the stream, which then ends without its last chunk. An account's preferences for masks and metadata do not apply: items
-   * are exported as they were stored.
+   * are exported as they were stored. `onItems` is called with the number of items that were encrypted so far.
    */
   async exportItems(
     ctx: AccountContext,
-    { user, recipients, reference_prefix, passphrase, onItems, ...times }: ExportInput,
+    {
+      user,
+      recipients,
+      reference_prefix,
+      passphrase,
+      onItems,
+      ...times
+    }: ExportRequest & {
+      readonly passphrase: SecretBytes;
+      readonly onItems?: (count: number) => void;
+    },
   ): Promise<ReadableStream<Uint8Array>> {
     await confirmAccount(ctx);
     requireUnmasked(ctx.account);
@@ -59,11 +63,11 @@ export class Exports {
       ctx,
       route: 'POST /v1/vault/export',
       filter: { user, reference_prefix, stored_after, stored_before, limit: -1 },
-      only: key,
+      key,
       opening: { kind: 'warm', blob, secret: passphrase },
       view: { rules: [], forcedMask: false, maskFields: [], wantsCard: false },
       operation: 'decrypt',
-      write: (branches, _, end) => streamOf(fileOf(head, branches, seal, onItems, end)),
+      write: (branches, _, end) => streamOf(fileOf(head, piecesOf(branches, onItems), seal, end)),
     });
     return stream;
   }
@@ -72,8 +76,7 @@ export class Exports {
 function timeOf(name: 'stored_after' | 'stored_before', text: string | undefined): number | undefined {
   const time = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && time === undefined) {
-    const expected = 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`';
-    throw new VaultError('invalid_request', { field: `body.${name}`, expected });
+    throw new VaultError('invalid_request', { field: `body.${name}`, expected: TIME_EXPECTED });
   }
   return time;
 }
@@ -81,14 +84,13 @@ function timeOf(name: 'stored_after' | 'stored_before', text: string | undefined
 /** Yields the bytes of the file. Yields nothing before the first items are encrypted, so that their errors are replies. */
 async function* fileOf(
   head: Uint8Array,
-  branches: AsyncIterable<TreeBranch>,
+  pieces: AsyncGenerator<Piece>,
   seal: (piece: Piece) => Promise<Uint8Array>,
-  onItems: ExportInput['onItems'],
   end: (() => void) | undefined,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     let before = head;
-    for await (const sealed of mapAhead(piecesOf(branches, onItems), PIECES_AHEAD, seal)) {
+    for await (const sealed of mapAhead(pieces, PIECES_AHEAD, seal)) {
       yield before.length === 0 ? sealed : Buffer.concat([before, sealed]);
       before = new Uint8Array(0);
     }
@@ -100,7 +102,7 @@ async function* fileOf(
 /** Yields the text of the file, cut at the ends of chunks. */
 async function* piecesOf(
   branches: AsyncIterable<TreeBranch>,
-  onItems: ExportInput['onItems'],
+  onItems?: (count: number) => void,
 ): AsyncGenerator<Piece> {
   const hash = new Bun.CryptoHasher('sha256');
   let count = 0;
@@ -108,7 +110,7 @@ async function* piecesOf(
   let rest: Uint8Array = new Uint8Array(0);
   for await (const { pages } of branches) {
     for await (const texts of pages) {
-      const lines = linesOf(texts);
+      const lines = Buffer.concat(texts.flatMap((text) => [text, END_OF_LINE]));
       hash.update(lines);
       count += texts.length;
       onItems?.(count);

@@ -5,7 +5,6 @@ import { NO_QUERY } from '../schema/common.ts';
 import type { Exports } from './exports.ts';
 import { ExportFile, ExportRequest } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly exports: Exports;
 }

@@ -4,6 +4,7 @@ import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 import { ReferencePrefix } from '../vault/schema.ts';
 
 const RECIPIENTS_MAX = 20;
+export const TIME_EXPECTED = 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`';
 
 /** A time filter of a body, which the service parses. */
 function BodyTime(description: string) {
@@ -12,7 +13,7 @@ function BodyTime(description: string) {
       description: `${description} A time as in RFC 3339.`,
       examples: ['2026-01-31T12:00:00Z'],
       maxLength: 64,
-      [EXPECTED]: 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`',
+      [EXPECTED]: TIME_EXPECTED,
       [PUBLISHED]: { format: 'date-time' },
     }),
   );

@@ -3,34 +3,30 @@ import type { Clock, RandomId } from '../core/clock.ts';
 import { mapAhead, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import type { Crypto } from '../crypto/client.ts';
+import { type Crypto, openJson, sealJson } from '../crypto/client.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
-import type { DirectoryEntry } from '../redis/records/kind.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { CreateFormQuery, FormSettings, FormTypeName, ShownFormSettings } from './schema.ts';
 import { checkFormSettings } from './settings.ts';
 import type { FormStore, StoredForm } from './store.ts';
 
-/** A hosted form with its settings. */
-export interface HostedForm {
-  readonly id: string;
+export interface FormContent {
   readonly form_type: FormTypeName;
   readonly settings: ShownFormSettings;
 }
 
+export interface HostedForm extends FormContent {
+  readonly id: string;
+}
+
 /** Forms that a list reads ahead: one can have most of a megabyte. */
 const READ_AHEAD = 4;
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 const BUILT_IN: ReadonlyMap<string, HostedForm> = new Map(
   (['pcd', 'ach'] as const).map((name) => [name, { id: name, form_type: name, settings: {} }]),
 );
 
-/**
- * Manages hosted forms: named settings of pages that any browser may load. They are encrypted, since they contain code of
- * their owner.
- */
+/** Manages hosted forms: settings of public pages. They are encrypted, since they contain code of their owner. */
 export class HostedForms {
   constructor(
     private readonly store: FormStore,
@@ -50,7 +46,22 @@ export class HostedForms {
       throw new VaultError('form_exists', { field: 'query.form_id' });
     }
     const { form, sealed } = await this.seal(aid, id, form_type, settings);
-    await this.put(aid, { nonce: this.randomId(), id }, sealed);
+    const entry = { nonce: this.randomId(), id };
+    if (!(await this.store.reserve(id, entry.nonce))) {
+      throw new VaultError('form_exists', { field: 'query.form_id' });
+    }
+    try {
+      if (!(await this.store.enter(aid, entry, this.now()))) {
+        throw new VaultError('forms_full');
+      }
+      if (!(await this.store.commit(id, { nonce: entry.nonce, aid, settings: sealed }))) {
+        // This has taken so long that the reservation has expired, or the account was deleted.
+        throw new VaultError('overloaded');
+      }
+    } catch (error) {
+      await this.store.takeBack(aid, entry);
+      throw error;
+    }
     return form;
   }
 
@@ -114,35 +125,10 @@ export class HostedForms {
   }
 
   /** Validates settings and encrypts them as those of a form. Rejects with `invalid_request`. */
-  private async seal(
-    aid: string,
-    id: string,
-    form_type: FormTypeName,
-    given: FormSettings,
-  ): Promise<{ readonly form: HostedForm; readonly sealed: Uint8Array }> {
+  private async seal(aid: string, id: string, form_type: FormTypeName, given: FormSettings) {
     const settings = checkFormSettings(form_type, given, this.settings.environment);
-    const plaintext = encoder.encode(JSON.stringify({ form_type, settings }));
-    const sealed = await this.crypto.sealRecord({ place: placeOf(aid, id), plaintext });
+    const sealed = await sealJson(this.crypto, aid, 'form', id, { form_type, settings });
     return { form: { id, form_type, settings }, sealed };
-  }
-
-  /** Stores encrypted settings: reserves the id, enters it in the directory, and commits. */
-  private async put(aid: string, entry: DirectoryEntry, settings: Uint8Array): Promise<void> {
-    if (!(await this.store.reserve(entry.id, entry.nonce))) {
-      throw new VaultError('form_exists', { field: 'query.form_id' });
-    }
-    try {
-      if (!(await this.store.enter(aid, entry, this.now()))) {
-        throw new VaultError('forms_full');
-      }
-      if (!(await this.store.commit(entry.id, { nonce: entry.nonce, aid, settings }))) {
-        // This has taken so long that the reservation has expired, or the account was deleted.
-        throw new VaultError('overloaded');
-      }
-    } catch (error) {
-      await this.store.takeBack(aid, entry);
-      throw error;
-    }
   }
 
   private async findOwn(aid: string, id: string, field?: string): Promise<StoredForm> {
@@ -154,10 +140,7 @@ export class HostedForms {
   }
 
   private async openStored(id: string, { aid, settings }: StoredForm): Promise<HostedForm> {
-    const opened = decoder.decode(
-      await this.crypto.openRecord({ place: placeOf(aid, id), record: settings }),
-    );
-    return { id, ...(JSON.parse(opened) as Omit<HostedForm, 'id'>) };
+    return { id, ...(await openJson<FormContent>(this.crypto, aid, 'form', id, settings)) };
   }
 
   private async *readAll(aid: string, show: (form: HostedForm) => object): AsyncGenerator<readonly object[]> {
@@ -169,11 +152,7 @@ export class HostedForms {
   }
 }
 
-function placeOf(aid: string, id: string) {
-  return { purpose: 'record', account: aid, kind: 'form', path: [id] } as const;
-}
-
-/** Whether a form is the one of an entry: directories are not encrypted, and may name the forms of others. */
+/** Returns whether a form is the one of an entry: directories are not encrypted, and may name the forms of others. */
 function isEntered(aid: string, nonce: string, stored: StoredForm | undefined): stored is StoredForm {
   return stored?.nonce === nonce && stored.aid === aid;
 }

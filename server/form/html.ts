@@ -1,12 +1,10 @@
-import { inlineOf } from './inline.ts';
+import { createHash } from 'node:crypto';
 import type { FormTypeName, PageConfig, PageVisit, ShownFormSettings } from './schema.ts';
-import { parseFormLink, toPageSettings } from './settings.ts';
+import { decodeFormText, parseFormLink, toPageSettings } from './settings.ts';
 
-/** The content of a form page. */
 export interface FormPage {
   readonly form_type: FormTypeName;
   readonly settings: ShownFormSettings;
-  /** The script of the service. */
   readonly script: { readonly src: string; readonly integrity: string };
   /** The policy of the sources of files (`filePolicy`). */
   readonly files: string;
@@ -30,12 +28,11 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }
 
-/** A value as JSON that cannot end the script element that contains it. */
+/** Writes a value as JSON that cannot end the script element that contains it. */
 export function scriptJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }
 
-/** An attribute with an escaped value. */
 function attribute(name: string, value: string): string {
   return ` ${name}="${escapeHtml(value)}"`;
 }
@@ -44,40 +41,71 @@ function integrityOf(integrity: string | undefined): string {
   return integrity === undefined ? '' : `${attribute('integrity', integrity)} crossorigin="anonymous"`;
 }
 
-/** The elements of the valid links. */
-function linked(
-  links: readonly string[] | undefined,
-  write: (address: string, rest: string) => string,
-): string {
-  return (links ?? [])
+function linked(links: readonly string[] = [], write: (address: string, rest: string) => string): string {
+  return links
     .map(parseFormLink)
     .filter((link) => link !== undefined)
     .map(({ href, integrity }) => write(href, integrityOf(integrity)))
     .join('');
 }
 
-function sheets({ css_links }: ShownFormSettings): string {
-  return linked(css_links, (href, rest) => `<link rel="stylesheet"${attribute('href', href)}${rest}>\n`);
-}
-
-function scripts({ js_links }: ShownFormSettings): string {
-  return linked(js_links, (src, rest) => `<script${attribute('src', src)}${rest}></script>\n`);
-}
-
 function element(name: 'script' | 'style', content: string | undefined): string {
   return content === undefined ? '' : `<${name}>${content}</${name}>\n`;
 }
 
-/** The configuration that the script of the page reads. */
-function configOf({ form_type, api, testing, title, settings, visit }: FormPage): PageConfig {
+/** The text as an HTML parser reads it, so that its hash is equal. */
+function parsed(code: string): string {
+  return code.replaceAll(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
+}
+
+/** Escapes the end of a script element. In strings and patterns, where such text occurs, the backslash changes nothing. */
+function insideScript(code: string): string {
+  return code.replaceAll(/<(?=\/script)/gi, '<\\').replaceAll('<!--', '\\x3c!--');
+}
+
+/** The decoded text, undefined if it is empty. */
+function decoded(code: string | undefined): string | undefined {
+  const text = code === undefined ? undefined : decodeFormText(code);
+  return text === undefined || text.trim() === '' ? undefined : parsed(text);
+}
+
+const DROPPED = new Set([' ', '\t', '\n', '\f', ';']);
+
+/** Removes blanks and semicolons at the end in one pass; a pattern would take quadratic time. */
+function withoutEnd(code: string): string {
+  let end = code.length;
+  while (end > 0 && DROPPED.has(code.charAt(end - 1))) {
+    end -= 1;
+  }
+  return code.slice(0, end);
+}
+
+/** A script that stores the owner's function under a name that the page calls. The line break ends a trailing comment. */
+function callbackOf(name: 'success' | 'error', code: string | undefined): string[] {
+  const text = decoded(code);
+  return text === undefined
+    ? []
+    : [insideScript(`(window.vaultCallbacks??={}).${name}=(\n${withoutEnd(text)}\n);`)];
+}
+
+/** Decodes the owner's code for the page, in the form that the parser reads and the policy hashes. */
+export function inlineOf(settings: ShownFormSettings) {
+  const style = decoded(settings.embedded_css);
+  const script = decoded(settings.embedded_js);
   return {
-    form_type,
-    api,
-    testing,
-    ...(title === undefined ? {} : { title }),
-    settings: toPageSettings(settings),
-    ...(visit === undefined ? {} : { visit }),
+    // Without the end of a style element.
+    style: style?.replaceAll(/<(?=\/style)/gi, '<\\'),
+    callbacks: [
+      ...callbackOf('success', settings.success_callback),
+      ...callbackOf('error', settings.error_callback),
+    ],
+    script: script && insideScript(script),
   };
+}
+
+/** The hash of an element's content for the policy (CSP level 3). No script of the page can then add another element. */
+export function hashSource(content: string): string {
+  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 }
 
 /**
@@ -86,8 +114,14 @@ function configOf({ form_type, api, testing, title, settings, visit }: FormPage)
  * secret from the address before other code can read it.
  */
 export function renderFormPage(page: FormPage): string {
-  const { settings, script, files, title } = page;
-  const { locale = 'en', theme, color_mode = 'light' } = settings;
+  const { form_type, settings, script, files, api, testing, title, visit } = page;
+  const { locale = 'en', theme, color_mode = 'light', css_links, js_links } = settings;
+  const sheets = linked(
+    css_links,
+    (href, rest) => `<link rel="stylesheet"${attribute('href', href)}${rest}>\n`,
+  );
+  const scripts = linked(js_links, (src, rest) => `<script${attribute('src', src)}${rest}></script>\n`);
+  const config: PageConfig = { form_type, api, testing, title, settings: toPageSettings(settings), visit };
   const own = inlineOf(settings);
   const looks = [
     attribute('lang', locale),
@@ -103,13 +137,13 @@ export function renderFormPage(page: FormPage): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>${escapeHtml(title ?? 'Secure form')}</title>
-<script type="application/json" id="vault-form">${scriptJson(configOf(page))}</script>
+<script type="application/json" id="vault-form">${scriptJson(config)}</script>
 <script${attribute('src', script.src)}${integrityOf(script.integrity)}></script>
-${sheets(settings)}${element('style', own.style)}</head>
+${sheets}${element('style', own.style)}</head>
 <body>
 <main id="vault-form-root"></main>
 <noscript>This form needs JavaScript.</noscript>
-${own.callbacks.map((code) => element('script', code)).join('')}${scripts(settings)}${element('script', own.script)}</body>
+${own.callbacks.map((code) => element('script', code)).join('')}${scripts}${element('script', own.script)}</body>
 </html>
 `;
 }

@@ -1,8 +1,7 @@
-import { hashSource, inlineOf } from './inline.ts';
+import { hashSource, inlineOf } from './html.ts';
 import type { ShownFormSettings } from './schema.ts';
 import { parseFormLink } from './settings.ts';
 
-/** Options of the headers of a form page. */
 export interface FormPolicyOptions {
   readonly settings: ShownFormSettings;
   /** The base URLs that the page may send requests to. */
@@ -11,7 +10,7 @@ export interface FormPolicyOptions {
   readonly script: string;
   /** The hash source of the styles that the script adds. */
   readonly styles: string;
-  /** Whether the page has an opaque origin, which is required on the origin of the API. */
+  /** The page has an opaque origin, which is required on the origin of the API. */
   readonly sandboxed: boolean;
 }
 
@@ -48,9 +47,8 @@ const OFF = [
 
 const PERMISSIONS = [...OFF.map((feature) => `${feature}=()`), 'clipboard-write=*'].join(', ');
 
-/** The origins of the valid links. */
-function originsOf(links: readonly string[] | undefined): readonly string[] {
-  return (links ?? []).map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
+function originsOf(links: readonly string[] = []): readonly string[] {
+  return links.map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
 }
 
 /** A base URL as a source. Without a slash at its end, a path would match only itself. */
@@ -59,21 +57,17 @@ function sourceOf(base: string): string {
   return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}/`;
 }
 
-/** A directive of a Content-Security-Policy. */
 function directive(name: string, sources: readonly string[]): string {
   return `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
 }
 
-/**
- * The policy of the page. Inline code is allowed by its hash, and files by their origin. A nonce could be read by any
- * script of the page, which could then load anything with it.
- */
+/** The policy of the page: inline code by hash, files by origin. A script could read a nonce and load anything with it. */
 function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyOptions): string {
   const own = inlineOf(settings);
   const code = [...own.callbacks, own.script ?? []].flat().map(hashSource);
   const looks = own.style === undefined ? [styles] : [styles, hashSource(own.style)];
   const sheets = originsOf(settings.css_links);
-  const ancestors = settings.frame_ancestors ?? [];
+  const { frame_ancestors: ancestors = [] } = settings;
   return [
     "default-src 'none'",
     directive('script-src', [script, ...code, ...originsOf(settings.js_links)]),
@@ -89,11 +83,8 @@ function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPol
   ].join('; ');
 }
 
-/**
- * A second policy, inside the page: files are loaded from the origins of the settings only. The first policy would
- * also allow a file from anywhere whose integrity is a hash of the inline code.
- */
-export function filePolicy({ settings, script }: Pick<FormPolicyOptions, 'settings' | 'script'>): string {
+/** A second policy, inside the page: the first one would allow any file with the hash of inline code as its integrity. */
+export function filePolicy(settings: ShownFormSettings, script: string): string {
   return [
     directive('script-src', ["'unsafe-inline'", script, ...originsOf(settings.js_links)]),
     directive('style-src', ["'unsafe-inline'", ...originsOf(settings.css_links)]),

@@ -3,7 +3,7 @@ import type { HttpConfig } from '../http/deps.ts';
 import { isOnFormsHost } from '../http/request.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../schema/common.ts';
+import { Message } from '../schema/common.ts';
 import type { HostedForm, HostedForms } from './forms.ts';
 import type { FormPages } from './pages/render.ts';
 import {
@@ -17,28 +17,20 @@ import {
   ShowFormQuery,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly formPages: FormPages;
   readonly forms: HostedForms;
   readonly http: HttpConfig;
 }
 
-const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
+const COMMON = { noun: 'form', auth: 'basic', scope: 'form:write', meter: [] } as const;
 
-/** One of the two paths of forms. Any form can be had by either; replies name the one asked. */
-interface Base {
-  readonly path: '/v1/retrieve/iframe' | '/v1/capture/iframe';
-  /** A part of the names of its operations. */
-  readonly suffix: '' | 'Capture';
-  /** A suffix of the summaries of its operations. */
-  readonly where: '' | ' under /capture';
-}
-
-const BASES: readonly Base[] = [
+/** The two paths of forms, with parts of the names and summaries of their operations. Each form has both. */
+const BASES = [
   { path: '/v1/retrieve/iframe', suffix: '', where: '' },
   { path: '/v1/capture/iframe', suffix: 'Capture', where: ' under /capture' },
-];
+] as const;
+type Base = (typeof BASES)[number];
 
 function shown({ http }: Needs, path: string, { id, form_type, settings }: HostedForm): Form {
   return { id, url: `${http.formsUrl ?? ''}${path}/${id}`, form_type, ...settings };
@@ -50,16 +42,14 @@ function createForm({ path, suffix, where }: Base): Route<Needs> {
     method: 'POST',
     path,
     operationId: `create${suffix}Form`,
-    scope: 'form:write',
     summary: `Create a hosted form${where}`,
     description:
       'Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.',
-    auth: 'basic',
     query: CreateFormQuery,
     body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
     errors: ['form_exists', 'forms_full'],
-    audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
+    audit: { action: 'form.create', object: ({ query }) => objectOf('form', query.form_id) },
     handle: async ({ ctx, query, body }, services: Needs) => {
       const form = await services.forms.create(ctx, query, body);
       return { json: shown(services, path, form), object: objectOf('form', form.id) };
@@ -73,12 +63,9 @@ function readForms({ path, suffix, where }: Base): Route<Needs> {
     method: 'GET',
     path,
     operationId: `list${suffix}Forms`,
-    scope: 'form:write',
     summary: `Read one hosted form, or list all${where}`,
     description: 'With `form_id`, returns that form; otherwise all forms of the account.',
-    auth: 'basic',
     query: FormQuery,
-    body: { kind: 'none' },
     response: FormsReply,
     errors: ['form_not_found', 'integrity_failed'],
     handle: async ({ ctx, query: { form_id: id } }, services: Needs) =>
@@ -101,7 +88,6 @@ function showForm({ path, suffix, where }: Base): Route<Needs> {
     auth: 'public',
     params: FormPath,
     query: ShowFormQuery,
-    body: { kind: 'none' },
     html: 'always',
     response: HtmlPage,
     errors: ['form_not_found', 'integrity_failed'],
@@ -118,17 +104,14 @@ function replaceForm({ path, suffix, where }: Base): Route<Needs> {
     method: 'PUT',
     path: `${path}/{form_id}`,
     operationId: `replace${suffix}Form`,
-    scope: 'form:write',
     summary: `Replace the settings of a hosted form${where}`,
     description:
       'Replaces all settings of a form of the account; those that are left out go back to their defaults. Its type, id and URL stay. Pages that are open keep the settings with which they were loaded.',
-    auth: 'basic',
     params: FormPath,
-    query: NO_QUERY,
     body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
     errors: ['form_not_found', 'integrity_failed'],
-    audit: { action: 'form.change', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
+    audit: { action: 'form.change', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ ctx, params, body }, services: Needs) => {
       const form = await services.forms.replace(ctx, params.form_id, body);
       return { json: shown(services, path, form) };
@@ -142,16 +125,12 @@ function removeForm({ path, suffix, where }: Base): Route<Needs> {
     method: 'DELETE',
     path: `${path}/{form_id}`,
     operationId: `delete${suffix}Form`,
-    scope: 'form:write',
     summary: `Delete a hosted form${where}`,
     description: 'Deletes a form of the account immediately and releases its id.',
-    auth: 'basic',
     params: FormPath,
-    query: NO_QUERY,
-    body: { kind: 'none' },
     response: Message,
     errors: ['form_not_found', 'integrity_failed'],
-    audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
+    audit: { action: 'form.delete', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ ctx, params }, services: Needs) => {
       await services.forms.remove(ctx, params.form_id);
       return { json: { message: 'The form was deleted.' } };
@@ -159,7 +138,6 @@ function removeForm({ path, suffix, where }: Base): Route<Needs> {
   });
 }
 
-/** The routes of forms. */
 export const FORM_ROUTES = BASES.flatMap((base) => [
   createForm(base),
   readForms(base),

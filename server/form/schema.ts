@@ -1,4 +1,5 @@
 import {
+  type SchemaOptions,
   type Static,
   type TNull,
   type TOptional,
@@ -43,13 +44,16 @@ const COLOUR =
 const TEXT_CHARACTERS_MAX = 90_000;
 const LOGO_CHARACTERS_MAX = 360_000;
 
-function literals<const Literals extends readonly string[]>(list: Literals, description: string) {
-  return Type.Unsafe<Literals[number]>(
-    Type.Union(
-      list.map((word) => Type.Literal(word)),
-      { description },
-    ),
+/** A text of a fixed list. */
+export function literals<const Literals extends readonly string[]>(
+  list: Literals,
+  options: SchemaOptions & { readonly default?: Literals[number] } = {},
+) {
+  const union = Type.Union(
+    list.map((word) => Type.Literal(word)),
+    options,
   );
+  return Type.Unsafe<Literals[number]>(union);
 }
 
 function flag(description: string) {
@@ -91,7 +95,7 @@ const FIELD_OPTION = {
 };
 
 const THEME = {
-  style: literals(['vault', 'modern'], 'The base style. Default: `vault`.'),
+  style: literals(['vault', 'modern'], { description: 'The base style. Default: `vault`.' }),
   primary_color: colour('the button and of the focused field'),
   card_primary_color: colour('the sample card'),
   card_shadow_color: colour("the sample card's shadow"),
@@ -103,7 +107,6 @@ const THEME = {
   }),
 };
 
-/** The types of additional fields. */
 export const ADDITIONAL_TYPES = [
   'text',
   'email',
@@ -137,10 +140,10 @@ const AdditionalField = Type.Object(
     ),
     required: Type.Optional(flag('Whether the field must be filled in. Default: false.')),
     type: Type.Optional(
-      literals(
-        ADDITIONAL_TYPES,
-        'What is typed: it decides the keyboard, autofill and the check. `select` needs `options`; `country` lists countries by their ISO 3166-1 codes; `checkbox` stores `true`. Default: `text`.',
-      ),
+      literals(ADDITIONAL_TYPES, {
+        description:
+          'What is typed: it decides the keyboard, autofill and the check. `select` needs `options`; `country` lists countries by their ISO 3166-1 codes; `checkbox` stores `true`. Default: `text`.',
+      }),
     ),
     options: Type.Optional(
       Type.Array(
@@ -170,10 +173,10 @@ const OWN = {
   error_callback: code(
     'A JavaScript function that is called with `{ status, code, error }` if the data was not stored.',
   ),
-  display_mode: literals(
-    ['standalone', 'embedded'],
-    '`standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.',
-  ),
+  display_mode: literals(['standalone', 'embedded'], {
+    description:
+      '`standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.',
+  }),
   force_keypad: flag('Whether digits can only be entered with an on-screen keypad in random order.'),
   hide_card: flag('Whether the sample card is hidden.'),
   highlight_fields: flag(
@@ -181,7 +184,9 @@ const OWN = {
   ),
   disable_luhn: flag('Turns off all validation.'),
   strip_spaces: flag('Whether the card number is sent without spaces.'),
-  locale: literals(FORM_LOCALES, 'The language of the form. Default: the language of the browser.'),
+  locale: literals(FORM_LOCALES, {
+    description: 'The language of the form. Default: the language of the browser.',
+  }),
   frame_ancestors: Type.Array(
     Type.String({
       maxLength: 300,
@@ -200,10 +205,9 @@ const OWN = {
     description:
       'Where a form that was opened by itself goes after the data was stored, with `token` and `reference` as parameters. Its origin must be one of `frame_ancestors`.',
   }),
-  color_mode: literals(
-    ['light', 'dark', 'auto'],
-    '`light` (default) or `dark` colours; `auto` follows the preference of the user.',
-  ),
+  color_mode: literals(['light', 'dark', 'auto'], {
+    description: '`light` (default) or `dark` colours; `auto` follows the preference of the user.',
+  }),
 };
 
 /** Lets every member be null, which means the same as leaving it out. */
@@ -215,13 +219,9 @@ function nullable<Members extends TProperties>(members: Members): Nullable<Membe
   return Object.fromEntries(
     Object.entries(members).map(([name, schema]) => [
       name,
-      Type.Optional(Type.Union([schema, Type.Null()], { description: descriptionOf(schema) })),
+      Type.Optional(Type.Union([schema, Type.Null()], { description: schema.description ?? '' })),
     ]),
   ) as Nullable<Members>;
-}
-
-function descriptionOf(schema: TSchema): string {
-  return schema.description ?? '';
 }
 
 function fieldOptions<Option extends TSchema>(option: Option) {
@@ -273,18 +273,16 @@ export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[]
 
 export const FormId = Identifier('Identifier of the form, unique over all accounts.');
 
-/** An id of a new form: URLs cannot name `.` and `..`. */
-const NewFormId = NewIdentifier(
-  'The identifier of the new form; random if omitted. If any account uses it: 409.',
-);
-
 export const CreateFormQuery = Type.Object({
   form_type: Type.Union(FormType.anyOf, {
     default: 'pcd',
     description:
       'The data that the form asks for: a card (`pcd`), a bank account (`ach`), or only additional fields (`custom`).',
   }),
-  form_id: Type.Optional(NewFormId),
+  // URLs cannot contain `.` and `..` as a segment.
+  form_id: Type.Optional(
+    NewIdentifier('The identifier of the new form; random if omitted. If any account uses it: 409.'),
+  ),
 });
 export type CreateFormQuery = Static<typeof CreateFormQuery>;
 
@@ -322,10 +320,8 @@ export const FormsReply = Type.Union([Form, FormList], {
   description: 'With `id` that form, otherwise all forms.',
 });
 
-/** A page of HTML in a reply. */
 export const HtmlPage = Type.String({ description: 'An HTML page.' });
 
-/** An additional field of a form page. */
 export interface PageField {
   readonly name: string;
   readonly label: string;
@@ -369,8 +365,8 @@ export interface PageSettings {
 export interface PageVisit {
   readonly unique_id: string;
   readonly secret: string;
-  readonly token?: string;
-  readonly reference?: string;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
 }
 
 /** The content of `<script type="application/json" id="vault-form">` of a form page. */
@@ -379,7 +375,7 @@ export interface PageConfig {
   /** The base URL of the API, without `/v1`. */
   readonly api: string;
   readonly testing: boolean;
-  readonly title?: string;
+  readonly title?: string | undefined;
   readonly settings: PageSettings;
-  readonly visit?: PageVisit;
+  readonly visit?: PageVisit | undefined;
 }

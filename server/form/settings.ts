@@ -10,12 +10,9 @@ import {
   THEME_NAMES,
 } from './schema.ts';
 
-/** Settings with code in base64. */
 const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
-/** Settings with links. */
 const LINKS = ['css_links', 'js_links'] as const;
 
-/** Rejects a setting at its place. */
 function reject(place: string, expected: string): never {
   throw new VaultError('invalid_request', { field: `body.${place}`, expected });
 }
@@ -70,16 +67,13 @@ function checkFields(formType: FormTypeName, fields: ShownFormSettings['addition
   }
 }
 
-/** Whether a form may lead to a URL: one of an origin that may embed it. */
+/** Returns whether a form may lead to a URL: one of an origin that may embed it. */
 function isAllowed(text: string, origins: readonly string[] = []): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:/.test(url.href) && !/[@#\\\s]/.test(text) && origins.includes(url.origin);
 }
 
-/**
- * The settings of a form without absent ones. Throws `invalid_request`, with the place, for what the schema cannot
- * check: links that are not https URLs, invalid or too long base64, unknown image formats, duplicate field names.
- */
+/** Returns present settings. Throws `invalid_request`, with the place, for what the schema cannot check. */
 export function checkFormSettings(
   formType: FormTypeName,
   settings: FormSettings,
@@ -169,7 +163,7 @@ export function parseFormLink(text: string): FormLink | undefined {
   return isPlain ? { href: url.href, origin: url.origin, integrity } : undefined;
 }
 
-/** Whether a text is an origin whose pages may embed a form, in the spelling of browsers. */
+/** Returns whether a text is an origin whose pages may embed a form, in the spelling of browsers. */
 export function isFormAncestor(text: string, environment: 'staging' | 'production'): boolean {
   const isKnown = HTTPS_ORIGIN.test(text) || (environment === 'staging' && LOCAL_ORIGIN.test(text));
   return isKnown && URL.parse(text)?.origin === text;
@@ -179,10 +173,7 @@ const TEXT_BYTES_MAX = 65_536;
 const LOGO_BYTES_MAX = 262_144;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * The bytes of a text in standard base64 (RFC 4648), which may contain line breaks. Undefined if it is invalid or too
- * long.
- */
+/** Decodes standard base64 (RFC 4648), which may contain line breaks. Undefined if it is invalid or too long. */
 function decodeBase64(text: string, bytesMax: number): Uint8Array | undefined {
   try {
     const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: 'strict' });
@@ -220,17 +211,13 @@ function beginsWith(head: string, beginning: string): boolean {
   return [...beginning].every((character, i) => character === '.' || character === head[i]);
 }
 
-/** The media type of an image, from its first bytes. */
 function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1');
   const known = BEGINNINGS.find(([, beginning]) => beginsWith(head, beginning));
   return known?.[0] ?? (SVG.test(head) ? 'image/svg+xml' : undefined);
 }
 
-/**
- * The data: URL of an image of at most 256 KB in base64. Its first bytes determine the type. Undefined if it is no
- * known image.
- */
+/** The data: URL of an image of at most 256 KB in base64, with the type of its first bytes. Undefined for other bytes. */
 export function logoUrl(text: string): string | undefined {
   const bytes = decodeBase64(text, LOGO_BYTES_MAX);
   const type = bytes && imageType(bytes);

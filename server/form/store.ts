@@ -1,30 +1,23 @@
 import { type RedisLink, script } from '../redis/client.ts';
-import { DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '../redis/records/directory.ts';
+import { DirectoryStore, FIRST_CHECK_MS } from '../redis/records/directory.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { DirectoryEntry } from '../redis/records/kind.ts';
 import { formEntry } from '../redis/records/registry.ts';
 import { asBytes, asList, asText, isOk } from '../redis/reply.ts';
-import commitText from './commit-form-1.lua' with { type: 'text' };
 import indexText from './index-form-1.lua' with { type: 'text' };
-import removeText from './remove-form-1.lua' with { type: 'text' };
 import replaceText from './replace-form-1.lua' with { type: 'text' };
 
-const remove = script(removeText);
-const commit = script(commitText);
 const replace = script(replaceText);
 const index = script(indexText);
 
-/** Forms that an account can have. */
 const FORMS_MAX = 10_000;
 
-/** A form with its encrypted settings. */
 export interface StoredForm {
   readonly nonce: string;
   readonly aid: string;
   readonly settings: Uint8Array;
 }
 
-/** Stores hosted forms. */
 export class FormStore extends DirectoryStore<DirectoryEntry> {
   constructor(redis: RedisLink) {
     super(redis, redisKeys.form, redisKeys.formDirectory, { textOf, entryOf: formEntry });
@@ -47,8 +40,8 @@ export class FormStore extends DirectoryStore<DirectoryEntry> {
   }
 
   /** Turns a reservation into a form; returns false if the reservation has expired. */
-  async commit(id: string, { nonce, aid, settings }: StoredForm): Promise<boolean> {
-    return isOk(await this.redis.run(commit, [redisKeys.form(id)], [nonce, aid, settings]));
+  commit(id: string, { nonce, aid, settings }: StoredForm): Promise<boolean> {
+    return this.commitFields(id, nonce, aid, 's', settings);
   }
 
   /** Replaces the settings of a form; returns false if it no longer exists. */
@@ -58,10 +51,9 @@ export class FormStore extends DirectoryStore<DirectoryEntry> {
 
   /** Removes a form if it belongs to the account, and its entry. */
   override async remove(aid: string, entry: DirectoryEntry): Promise<boolean> {
-    const removal = this.redis.run(remove, [redisKeys.form(entry.id)], [entry.nonce, aid]);
-    const reply = await removal.catch(ignoreDamaged);
+    const isRemoved = await this.removeObject(aid, entry);
     await this.redis.write('ZREM', [redisKeys.formDirectory(aid), textOf(entry)]);
-    return reply !== undefined && isOk(reply);
+    return isRemoved;
   }
 }
 

@@ -4,7 +4,7 @@ import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import { Secret, type SecretBytes, secretBytes } from '../core/secret.ts';
 import { isCredentialId, isCredentialSecret } from '../domain/account.ts';
-import { networkOf, sourceOf } from '../domain/text/source.ts';
+import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { RequestSource } from '../request/context.ts';
 import { compileRequestBody } from '../schema/json-body.ts';
 import { authorizeCall, authorizeRoute } from './authorize.ts';
@@ -14,42 +14,38 @@ import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './context.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
 import type { HttpParts } from './deps.ts';
-import { rejectOtherSites } from './other-sites.ts';
 import { PassphraseParameter, readPassphrase } from './passphrase.ts';
 import type { AuthRule, Call, RouteShape, SecretRule } from './route.ts';
 
-/** A server as Bun makes it, as far as it is needed here; tests in process have none. */
-type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
-
-/** What the framework has found of a request beside the request itself. */
 export interface Found {
-  readonly server: AddressSource;
+  /** The server of Bun; null for a request within the process. */
+  readonly server: { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
   readonly params: PathParams;
 }
 
-/** The parameters of the path, percent-decoded; null for one that is not percent-encoded UTF-8. */
+/** The percent-decoded parameters of the path; null for one that is not percent-encoded UTF-8. */
 type PathParams = Readonly<Record<string, string | null>> | undefined;
 
-/** Everything that the schemas of a route allow to be compiled for the reading of its requests. */
+/** A route, compiled for reading its requests. */
 export interface CallReader {
   readonly route: RouteShape;
   readonly parts: HttpParts;
   readonly clientAddress: ClientAddress;
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
-  /** Which way it reaches data, unless it turns out to be used by a form. */
+  /** The source of its requests, except those of forms. */
   readonly source: RequestSource;
-  /** Whether it stores something, which goes before what reads. */
+  /** True if it stores data; writes take precedence over reads. */
   readonly isWrite: boolean;
   readonly decodeQuery: QueryDecoder;
-  /** Gives a promise where a thread takes part. */
+  /** Returns a promise if a thread parses the body. */
   readonly decodeBody: (bytes: Uint8Array, aid: string) => unknown;
 }
 
 const LOOPBACK = '127.0.0.1';
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture']);
-/** A sign-in that began longer before the end of the body begins again. */
+/** The longest time between the start of a sign-in and the end of the body; after it the sign-in starts again. */
 const RECALLED_MS_MAX = 250;
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
@@ -63,7 +59,7 @@ function sourceOfRoute({ auth, noun }: RouteShape): RequestSource {
   return noun === 'proxy' ? 'proxy' : 'vault';
 }
 
-/** The names of an object's members, of all the options of a union. */
+/** The names of the members of an object, or of all options of a union. */
 function membersOf(schema: TSchema): readonly string[] {
   return [
     ...Object.keys(schema['properties'] ?? {}),
@@ -71,7 +67,7 @@ function membersOf(schema: TSchema): readonly string[] {
   ];
 }
 
-/** Compiles a route's schemas, once per route. Third parties add parameters of their own to public routes. */
+/** Compiles a route's schemas, once per route. Third parties add their parameters to public routes. */
 export function compileCallReader(route: RouteShape, parts: HttpParts): CallReader {
   const { body } = route;
   const refuseUnknown = route.auth === 'basic' && parts.http.refuseUnknown;
@@ -102,7 +98,6 @@ export function compileCallReader(route: RouteShape, parts: HttpParts): CallRead
   };
 }
 
-/** Where a request for a route has come from. */
 export function arrivalOf(
   { route, clientAddress, source }: CallReader,
   request: Request,
@@ -112,7 +107,7 @@ export function arrivalOf(
   return { route: route.path, ip: clientAddress(socketAddress, request.headers), source };
 }
 
-/** The parameters that a route declares. One that cannot be decoded becomes empty, which no id is. */
+/** The declared parameters of the path. One that cannot be decoded is empty, which is no valid id. */
 function readParams(names: readonly string[], params: PathParams): Readonly<Record<string, string>> {
   if (names.length === 0) {
     return NO_PARAMS;
@@ -136,7 +131,34 @@ function readIdempotencyKey(headers: Headers): string | undefined {
   return key;
 }
 
-/** Begins the sign-in of a request. Rejects credentials that are missing or malformed, before the body is read. */
+/** True for the `Origin` of the request itself, with either scheme, or of the public URL. */
+function isOwnOrigin(origin: string, { url }: Request, publicUrl: string): boolean {
+  const parsed = URL.parse(origin);
+  return (
+    parsed !== null &&
+    /^https?:$/.test(parsed.protocol) &&
+    (parsed.host === new URL(url).host || parsed.origin === new URL(publicUrl).origin)
+  );
+}
+
+/**
+ * Rejects a browser's request on behalf of another site, whose pages must not use credentials that the browser remembers. A
+ * browser that sends no `Sec-Fetch-Site`, as over plain HTTP, is recognized by its `Origin`; `null` is another site. Other
+ * clients send neither.
+ */
+function rejectOtherSites(request: Request, publicUrl: string): void {
+  const site = request.headers.get('sec-fetch-site');
+  const origin = site === null ? request.headers.get('origin') : null;
+  if (
+    site === 'cross-site' ||
+    site === 'same-site' ||
+    (origin !== null && !isOwnOrigin(origin, request, publicUrl))
+  ) {
+    throw new VaultError('not_allowed');
+  }
+}
+
+/** Starts the sign-in of a request. Rejects missing or malformed credentials before the body is read. */
 function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
   const { headers } = ctx.request;
   rejectOtherSites(ctx.request, parts.http.publicUrl);
@@ -148,17 +170,17 @@ function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
   return recalled;
 }
 
-/** What has come of a request: the beginning of its sign-in where an account is needed, and its body where it has one. */
+/** A received request: its started sign-in if an account is needed, and its body if there is one. */
 export interface Received {
   readonly recalled: Recalled | undefined;
   readonly bytes: Uint8Array | undefined;
-  /** The account in whose rate it was counted. A request that is handled again is not counted again. */
+  /** The account whose rate counted it. A request that is handled again is not counted again. */
   ratedAid: string | undefined;
 }
 
 /**
- * Makes room for the body of a caller who has not proved who it is; one in chunks, whose `length` is undefined, gets more
- * as it comes. The credentials of an account are verified before a long body is read.
+ * Reserves budget for the body of an unauthenticated caller; a chunked body, whose `length` is undefined, reserves more as it
+ * arrives. The credentials of an account are verified before a long body is read.
  */
 async function holdBody(
   { parts }: CallReader,
@@ -173,10 +195,7 @@ async function holdBody(
   }
 }
 
-/**
- * Takes a request in: rate of the source, size limit, credentials present, body received. So a body over the limit never
- * costs a password hash.
- */
+/** Receives a request: rate, size limit, presence of credentials, body. A body over the limit costs no password hash. */
 export async function receive(reader: CallReader, ctx: HttpContext): Promise<Received> {
   const { route, parts } = reader;
   const { request } = ctx;
@@ -211,7 +230,7 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   );
   ctx.body = 'read';
   endWait(ctx, parts);
-  // Otherwise who has lost an account could act for it as long as a body may take.
+  // Otherwise a removed caller could act for the account as long as a body may take.
   const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
   return {
     recalled: isOld || ctx.account !== undefined ? recallCaller(reader, ctx) : recalled,
@@ -220,10 +239,7 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   };
 }
 
-/**
- * Lets a request in: credentials verified, rate of the account, admission. With `assumes`, an account that was verified
- * lately is assumed to be unchanged, on routes that confirm it later.
- */
+/** Admits a request: credentials, rate, admission. With `assumes`, a recently verified account is confirmed later. */
 export async function admit(
   { route, parts, isWrite }: CallReader,
   ctx: HttpContext,
@@ -244,9 +260,9 @@ export async function admit(
       received.ratedAid = account.aid;
     }
   }
-  // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
+  // All addresses of an IPv6 network are one owner.
   const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
-  // Calls of third parties may take long, and have bounds of their own.
+  // Calls to third parties may take long, and are bounded separately.
   if (route.noun === 'proxy') {
     parts.admission.ask(owner);
   } else {
@@ -257,10 +273,7 @@ export async function admit(
   }
 }
 
-/**
- * Decodes a request that was let in, so that a caller without an account learns nothing of a route's checks. The secret of
- * an endpoint is only read here; its service verifies it. Gives a promise where a thread parses the body.
- */
+/** Decodes an admitted request: others learn nothing of a route's checks. Returns a promise if a thread parses the body. */
 export function readCall(
   reader: CallReader,
   ctx: HttpContext,
@@ -289,7 +302,7 @@ export function readCall(
       body,
       request,
     };
-    // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
+    // The values follow the rules that the handler's type is derived from.
     const call = made as unknown as Call;
     authorizeCall(route, call);
     return call;
@@ -323,7 +336,7 @@ function readBasic(encoded: string): SignInCredentials {
     : { kind: 'password', name, password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
 }
 
-/** What the Authorization header says. Anything else, a missing header included, is `unauthenticated`. */
+/** Parses the Authorization header. A missing or invalid one is `unauthenticated`. */
 function readCredentials(headers: Headers): SignInCredentials {
   const [, scheme, value = ''] =
     /^(?:(basic) +([A-Za-z0-9+/]+={0,2}))$/i.exec(headers.get('authorization') ?? '') ??
@@ -339,25 +352,21 @@ function readCredentials(headers: Headers): SignInCredentials {
   }
 }
 
-/** The headers that carry the secrets of endpoints. */
 export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
   capture_secret: 'X-Vault-Capture-Secret',
   retrieve_secret: 'X-Vault-Retrieve-Secret',
 };
 
-// Secrets are far shorter: a longer text is not encoded at all.
+/** Secrets are far shorter: a longer text is not encoded. */
 const SECRET_CHARACTERS_MAX = 256;
 
-/** The header of the secret that a route is used with; undefined for a route that takes none. */
+/** The header of the secret of a route; undefined for a route without one. */
 export function secretHeaderOf(auth: AuthRule): string | undefined {
   return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
 }
 
-/**
- * The secret of a request as UTF-8. A missing or an overlong one becomes empty, which no secret is: the service rejects
- * every wrong secret with the same error.
- */
-export function readEndpointSecret(header: string, headers: Headers): SecretBytes {
+/** The secret of a request as UTF-8. A missing or overlong one is empty, which the service rejects like any wrong one. */
+function readEndpointSecret(header: string, headers: Headers): SecretBytes {
   const text = headers.get(header) ?? '';
   return secretBytes(text.length > SECRET_CHARACTERS_MAX ? '' : text);
 }

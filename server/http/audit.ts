@@ -1,19 +1,16 @@
-import type { SecurityEvent } from '../audit/audit.ts';
+import type { Audit, SecurityEvent } from '../audit/audit.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
-import { type AccountContext, actorNameOf } from '../request/context.ts';
+import { type AccountContext, actorNameOf, type RequestContext } from '../request/context.ts';
 import type { HttpContext } from './context.ts';
 import type { HttpParts } from './deps.ts';
 import type { Call, Reply, RouteShape } from './route.ts';
 
 const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
-/** Codes that are not recorded: they say nothing about a caller, and under overload a record would fail too. */
+/** Codes that are not recorded: they do not depend on the caller, and under overload a record would fail too. */
 const UNRECORDED: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'store_unavailable']);
 
-/**
- * The object of an audit entry, such as `item/USER/TOKEN`. It ends before the first name that is missing or malformed:
- * nothing else that a caller sent gets into a log, nor does a card number in a token's place.
- */
+/** The object of an audit entry, such as `item/USER/TOKEN`, up to the first name that is malformed or a card number. */
 export function objectOf(noun: string, ...names: readonly unknown[]): string {
   const end = names.findIndex(
     (name) => typeof name !== 'string' || !NAME.test(name) || looksLikeCardNumber(name),
@@ -22,13 +19,7 @@ export function objectOf(noun: string, ...names: readonly unknown[]): string {
 }
 
 function noteOf(
-  {
-    account,
-    change,
-    ip,
-    userAgent,
-    requestId,
-  }: Pick<HttpContext, 'account' | 'change' | 'ip' | 'userAgent' | 'requestId'>,
+  { account, change, ip, userAgent, requestId }: RequestContext,
   action: SecurityEvent['action'],
   outcome: string,
   object: string | undefined,
@@ -46,15 +37,15 @@ function noteOf(
   };
 }
 
-/** What became of one of several items: `success`, or the code of its error. */
-export interface ItemOutcome {
+/** The result for one of several items: `success`, or the code of its error. */
+interface ItemOutcome {
   readonly token: string;
   readonly outcome: string;
 }
 
-/** Writes an entry for each of several items of a key. The reply must not leave before that. */
+/** Records an entry for each of several items of a key. The reply must not be sent before that. */
 export async function recordItems(
-  { audit }: Pick<HttpParts, 'audit'>,
+  audit: Audit,
   ctx: AccountContext,
   action: SecurityEvent['action'],
   user: string,
@@ -67,13 +58,13 @@ export async function recordItems(
   );
 }
 
-/** Writes the entry of what a route has done, where it has an audit rule. The reply must not leave before that. */
+/** Records the success of a route with an audit rule. The reply must not be sent before that. */
 export async function recordSuccess(
   { audit }: RouteShape,
   ctx: HttpContext,
   call: Call,
   reply: Reply,
-  parts: Pick<HttpParts, 'audit'>,
+  parts: HttpParts,
 ): Promise<void> {
   if (audit !== undefined) {
     await parts.audit.record(noteOf(ctx, audit.action, 'success', reply.object ?? audit.object?.(call)));
@@ -81,15 +72,15 @@ export async function recordSuccess(
 }
 
 /**
- * Writes the entry of a rejected request. With an account: the action of the route; what a credential was not for is an
- * entry on every route. Where an account is needed and no credentials came: `sign_in`. Wrong credentials are recorded by the sign-in itself.
+ * Records a rejected request. With an account: the action of the route, and on every route a credential without the right.
+ * Without the credentials that the route needs: `sign_in`. Wrong credentials are recorded by the sign-in itself.
  */
 export async function recordRejection(
   { audit, auth }: RouteShape,
   ctx: HttpContext,
   call: Call | undefined,
   code: ErrorCode,
-  parts: Pick<HttpParts, 'audit'>,
+  parts: HttpParts,
 ): Promise<void> {
   if (UNRECORDED.has(code)) {
     return;

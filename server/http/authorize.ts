@@ -1,10 +1,8 @@
-/** Whether an API credential includes what a request asks for, as far as its route and its parameters say. */
-
 import type { RequestContext } from '../request/context.ts';
 import { outsideScope, requireKey, requireScope, requireSource } from '../request/permission.ts';
 import { type Call, type RouteShape, scopesOf } from './route.ts';
 
-/** Rejects a credential that no request to this route is for, before anything of the request is decoded. */
+/** Rejects a credential without rights for a route, before the request is decoded. */
 export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestContext): void {
   if (account?.credential === undefined) {
     return;
@@ -18,7 +16,7 @@ export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestCo
   }
 }
 
-/** Rejects a credential that this request is not for: by its scope, where the route has several, and its vault key. */
+/** Rejects a credential without the right for a request: its scope, if the route has several, and its vault key. */
 export function authorizeCall({ scope }: RouteShape, call: Call): void {
   const { account } = call.ctx as RequestContext;
   if (account?.credential === undefined) {

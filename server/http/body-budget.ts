@@ -1,38 +1,35 @@
 import { VaultError } from '../core/errors.ts';
-import { networkOf } from '../domain/text/source.ts';
+import { networkOf } from '../domain/text/network.ts';
 import { isLong } from './body.ts';
 
-/** What a body weighs at least: the objects of its request and its connection. It bounds the requests of a source too. */
+/** The minimum cost of a body: the objects of its request and its connection. It also bounds the requests of a source. */
 const LEAST_BYTES = 8_192;
-/** How many bytes there may be of short bodies, which most are, and of long ones. */
+/** Bytes of short bodies, which are the most frequent, and of long ones. */
 const SHORT_BUDGET = 16 * 1_048_576;
 const LONG_BUDGET = 16 * 1_048_576;
-/** The same for bodies of accounts, as far as they come later than their heads. */
+/** Bytes of bodies of accounts that arrive later than their heads. */
 const ACCOUNT_BUDGET = 128 * 1_048_576;
-/** One owner gets this part of each. */
+/** The part of each budget that one owner can hold. */
 const OWNER_PART = 0.5;
 
-/** What one owner holds of a budget. */
 interface Share {
   bytes: number;
-  /** What may be cut off, the oldest first. */
+  /** Bodies that can be cut off, the oldest first. */
   readonly waiting: Set<HeldBytes>;
 }
 
-/** What is held of one budget. */
 interface Lane {
   readonly bytesMax: number;
   held: number;
   readonly shares: Map<string, Share>;
 }
 
-/** Whose body it is: of a network that nobody has signed in from yet, or of an account. */
+/** The owner of a body: a network without a sign-in yet, or an account. */
 type OwnerKind = 'anonymous' | 'account';
 
-/** Ends the waiting for a body. */
 type Cut = (error: VaultError) => void;
 
-/** A part of the budget, held for one body. Only the budget changes it. */
+/** A part of the budget that is held for one body. Only the budget changes it. */
 export interface HeldBytes {
   readonly kind: OwnerKind;
   readonly owner: string;
@@ -43,21 +40,18 @@ export interface HeldBytes {
 }
 
 /**
- * Bounds the memory of bodies whose callers have not proved who they are, and of those that come slowly. The runtime
- * receives a body as fast as it comes, whether or not somebody reads it: what is not held here must be answered, or its
- * body cancelled, at once.
- *
- * Whoever finds no room gets that of another owner who holds more, as long as bodies of that one are waited for: so nobody
- * takes all room from others by sending slowly.
+ * Bounds the memory of bodies of unauthenticated callers, and of slow bodies. The runtime receives a body even if it is not
+ * read: a request without a share must be answered, or its body cancelled, at once. If the budget is used up, the owner with
+ * the most bytes loses its oldest incomplete body, so that slow senders cannot block others.
  */
 export interface BodyBudget {
-  /** Holds a body of so many bytes; throws `overloaded` when there is no room, in all or for the owner. */
+  /** Reserves bytes for a body; throws `overloaded` above the limit of the budget or of the owner. */
   readonly hold: (owner: string, bytes: number, kind?: OwnerKind) => HeldBytes;
-  /** From now on the body is waited for: when others need its room it is released, and `cut` is called. */
+  /** Marks the body as incomplete: it can be released for others, and `cut` is then called. */
   readonly wait: (held: HeldBytes, cut: Cut) => void;
-  /** The body is there. A short one holds nothing more: the places of those who are let in bound what is there of these. */
+  /** Marks the body as complete. A short one is released: admission bounds the number of these. */
   readonly arrived: (held: HeldBytes) => void;
-  /** Holds more for a body that turns out to have so many bytes, at least twice as many; throws `overloaded`. */
+  /** Reserves more bytes for a body, at least twice as many as before; throws `overloaded`. */
   readonly grow: (held: HeldBytes, bytes: number) => void;
   /** A second call has no effect, nor has one after `cut`. */
   readonly release: (held: HeldBytes) => void;
@@ -99,7 +93,7 @@ function release(held: HeldBytes): void {
   }
 }
 
-/** Who holds most, of those whose bodies are waited for. */
+/** The largest share with incomplete bodies. */
 function findLargest({ shares }: Lane): Share | undefined {
   let largest: Share | undefined;
   for (const share of shares.values()) {
@@ -141,7 +135,6 @@ function arrived(held: HeldBytes): void {
   held.lane.shares.get(held.owner)?.waiting.delete(held);
 }
 
-/** Creates the budget of one process. */
 export function createBodyBudget(): BodyBudget {
   const short = createLane(SHORT_BUDGET);
   const long = createLane(LONG_BUDGET);
@@ -175,7 +168,7 @@ export function createBodyBudget(): BodyBudget {
   };
 }
 
-/** Gives back what the body of a request holds, if anything. */
+/** Releases the share of a request's body, if it has one. */
 export function releaseBody(
   ctx: { held: HeldBytes | undefined },
   { bodies }: { readonly bodies: BodyBudget },
@@ -186,13 +179,13 @@ export function releaseBody(
   }
 }
 
-/** What of a request its body is about. */
+/** The part of a request that its body needs. */
 interface BodyOwner {
   readonly ip: string;
   held: HeldBytes | undefined;
 }
 
-/** A body is not there yet. Until then one of an account holds nothing: most come together with their heads. */
+/** Waits for a body. Only now one of an account reserves bytes: most bodies arrive together with their heads. */
 export function waitForBody(
   ctx: BodyOwner,
   { bodies }: { readonly bodies: BodyBudget },
@@ -204,7 +197,7 @@ export function waitForBody(
   bodies.wait(ctx.held, cut);
 }
 
-/** So many bytes have come of a body whose length was not declared; throws `overloaded` when there is no room for them. */
+/** Reserves bytes for a body without a declared length; throws `overloaded`. */
 export function growBody(
   { held }: BodyOwner,
   { bodies }: { readonly bodies: BodyBudget },
@@ -215,7 +208,6 @@ export function growBody(
   }
 }
 
-/** The body of a request is there. */
 export function endWait({ held }: BodyOwner, { bodies }: { readonly bodies: BodyBudget }): void {
   if (held !== undefined) {
     bodies.arrived(held);

@@ -5,16 +5,13 @@ function tooLarge(): VaultError {
   return new VaultError('body_too_large', { field: 'body' });
 }
 
-/** The Content-Length of a request; undefined when it has none, as with chunked bodies. */
+/** The Content-Length of a request; undefined without one, as for chunked bodies. */
 function declaredLength(headers: Headers): number | undefined {
   const text = headers.get('content-length');
   return text === null ? undefined : Number(text);
 }
 
-/**
- * Rejects a body whose declared length is over the limit, before a byte of it is read. The length; undefined where none is
- * declared.
- */
+/** Rejects a body whose declared length is over the limit. Returns the length; undefined if none is declared. */
 export function rejectLargeBody(headers: Headers, bytesMax: number): number | undefined {
   const length = declaredLength(headers);
   if (length !== undefined && !(length <= bytesMax)) {
@@ -23,28 +20,24 @@ export function rejectLargeBody(headers: Headers, bytesMax: number): number | un
   return length;
 }
 
-/** A longer body is only received from a caller who is authenticated, and never just to keep a connection. */
+/** A longer body is only received from an authenticated caller, and never just to keep a connection open. */
 const LONG_BYTES = 65_536;
 
-/** Whether a body of a declared length is long. */
 export function isLong(length: number): boolean {
   return length > LONG_BYTES;
 }
 
-/**
- * Whether a body that is not read is long or endless, so that the connection should end with the reply instead of
- * receiving the rest of it.
- */
+/** True if an unread body is long or endless: the connection then ends with the reply instead of receiving the rest. */
 export function hasLongBody(headers: Headers): boolean {
   return headers.has('transfer-encoding') || isLong(declaredLength(headers) ?? 0);
 }
 
-/** Lets the runtime throw a body away as it comes. Left alone, it is kept in memory until its request is answered. */
+/** Discards a body as it arrives; otherwise it stays in memory until the reply. */
 export function dropBody({ body }: Request): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** One buffer of its own for the pieces: these bytes may be handed to another thread. */
+/** Copies the chunks to a new buffer, which can be transferred to another thread. */
 function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const whole = new Uint8Array(length);
   let at = 0;
@@ -59,13 +52,12 @@ function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
-/** A body that is being read, and the end of its time on `performance.now()`. */
 interface Reading {
   readonly endMs: number;
   readonly reject: (error: VaultError) => void;
 }
 
-/** Module state: one timer serves all bodies. It is set for the end of the first one, and seldom set again. */
+/** Module state: one timer for all bodies, set for the earliest end. */
 const readings = new Set<Reading>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let timerEndMs = Number.POSITIVE_INFINITY;
@@ -77,7 +69,7 @@ function setTimer(endMs: number): void {
   timer.unref();
 }
 
-/** Rejects the bodies whose time is over, and waits for the next one. */
+/** Rejects the overdue bodies, and sets the timer for the next one. */
 function rejectOverdue(): void {
   const now = performance.now();
   let nextMs = Number.POSITIVE_INFINITY;
@@ -95,15 +87,15 @@ function rejectOverdue(): void {
   }
 }
 
-/** Called when a body is not there yet: `cut` ends the waiting with an error. What it throws ends it too. */
+/** Called when a body has not arrived yet: `cut` ends the wait with an error, and so does an exception. */
 type Wait = (cut: (error: VaultError) => void) => void;
 
-/** Called with the number of bytes that have come so far; what it throws ends the reading. */
+/** Called with the number of received bytes; an exception ends the reading. */
 type Progress = (bytes: number) => void;
 
-/** The outcome of `body`. One that is not there in time, or breaks off, is the client's error: `invalid_request`. */
+/** Awaits `body`. One that is late or incomplete is the client's error: `invalid_request`. */
 function within<Value>(body: Promise<Value>, timeoutMs: number, wait: Wait): Promise<Value> {
-  // What came together with the head of the request is there already.
+  // Data that arrived together with the head of the request.
   if (peek.status(body) === 'fulfilled') {
     return body;
   }
@@ -127,7 +119,7 @@ function within<Value>(body: Promise<Value>, timeoutMs: number, wait: Wait): Pro
   });
 }
 
-/** The bytes of a stream; undefined as soon as there are more than `bytesMax`. */
+/** Reads a stream; undefined as soon as it has more than `bytesMax` bytes. */
 async function readChunks(
   reader: { readonly read: () => Promise<{ readonly value?: Uint8Array | undefined }> },
   bytesMax: number,
@@ -170,10 +162,8 @@ async function readStream(
 }
 
 /**
- * Reads a request's body: at most `bytesMax` bytes, within `timeoutMs`. A declared length comes from the check of the
- * caller (`rejectLargeBody`); without one the body is counted as it comes and cut off at the limit, so
- * that an endless body costs no memory. No body is an empty one. `progress` is only called for a
- * body without a length.
+ * Reads a request's body within `timeoutMs`; empty if there is none. A declared `length` was checked by `rejectLargeBody`;
+ * without one the body is cut off at `bytesMax`, so that an endless body costs no memory, and `progress` is called.
  */
 export async function readBody(
   request: Request,

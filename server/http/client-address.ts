@@ -14,9 +14,9 @@ function parseEntry(entry: string): Address | undefined {
 }
 
 /**
- * Makes the reader of client addresses. X-Forwarded-For is believed only from the given CIDRs: read from the
- * right, the first address outside them is the client. An entry that is no address ends the search at the
- * proxy that sent it. IPv4 in IPv6 form is written as IPv4.
+ * Makes the reader of client addresses. X-Forwarded-For is trusted only from the given CIDRs: from the right, the first
+ * address outside them is the client. An entry that is no address ends the search at the proxy that sent it. IPv4 in IPv6
+ * form is returned as IPv4.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const ranges = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));

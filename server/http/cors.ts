@@ -7,24 +7,18 @@ const REQUEST_HEADERS = ['Content-Type', 'Idempotency-Key', 'X-Request-Id'];
 // Browsers keep a preflight for two hours at most.
 const MAX_AGE_SECONDS = 7200;
 
-/**
- * Whether pages of any origin may use a route: those that need no account. A route with Basic Auth stays closed,
- * since browsers remember such credentials; what an open one needs, the page itself must hold.
- */
+/** True if pages of any origin may use a route: one without Basic Auth, whose credentials browsers remember. */
 export function isOpen(route: RouteShape): boolean {
   return route.auth !== 'basic';
 }
 
-/** Lets a page of any origin read a reply, without credentials. The headers are the same for every origin, so no `Vary` is needed. */
+/** Lets pages of any origin read a reply, without credentials. The headers do not depend on the origin: no `Vary`. */
 export function allowAnyOrigin(headers: Headers): void {
   headers.set('Access-Control-Allow-Origin', '*');
   headers.set('Access-Control-Expose-Headers', EXPOSED);
 }
 
-/**
- * What a preflight of a path is answered with: its open routes' methods and headers, whatever was asked for.
- * Undefined for a path without an open route.
- */
+/** The headers of a preflight's reply, for the open routes of a path; undefined if it has none. */
 export function preflightOf(ofPath: readonly RouteShape[]): HeaderList | undefined {
   const open = ofPath.filter(isOpen);
   if (open.length === 0) {

@@ -1,27 +1,27 @@
 import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
+import { countCharacters } from '../domain/text/identifiers.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
 import { unknownName } from '../domain/text/unknown-name.ts';
-import { countCharacters } from '../schema/common.ts';
 import { expectedOf } from '../schema/expected.ts';
 import { ALIASES, QUERY_KIND } from '../schema/kinds.ts';
 
 /** Text to value; undefined for a text that the parameter does not take. */
 type Parse = (text: string) => unknown;
 
-/** Decodes the query of a URL. A malformed parameter throws a `VaultError` with its field. */
+/** Decodes the query of a URL. Throws a `VaultError` with the field of a malformed parameter. */
 export type QueryDecoder = (url: string) => Record<string, unknown>;
 
-/** How the names of a query are taken. */
-export interface QueryOptions {
-  /** Whether parameters that the route does not know are errors; otherwise they are dropped. */
+interface QueryOptions {
+  /** True if unknown parameters are errors; otherwise they are dropped. */
   readonly refuseUnknown: boolean;
-  /** The members of the route's body, for parameters that belong there. */
+  /** The members of the route's body, for the error of a parameter that belongs there. */
   readonly members: readonly string[];
 }
 
-const IGNORED: QueryOptions = { refuseUnknown: false, members: [] };
+/** Joins the texts of a parameter that can be repeated. */
+type Join = (earlier: string | undefined, text: string) => string;
 
 interface Parameter {
   readonly name: string;
@@ -29,8 +29,8 @@ interface Parameter {
   readonly byDefault: unknown;
   readonly parse: Parse;
   readonly expected: string;
-  /** Where the texts of the aliases and of the parameter itself stand, in order of precedence. */
-  readonly slots: readonly number[];
+  /** Its aliases and its name, in order of precedence. */
+  readonly names: readonly string[];
 }
 
 function parseText(schema: TSchema): Parse {
@@ -39,13 +39,11 @@ function parseText(schema: TSchema): Parse {
   const min: number = schema['minLength'] ?? 0;
   const max: number = schema['maxLength'] ?? Number.POSITIVE_INFINITY;
   return (text) => {
-    if (text.length < min) {
-      return undefined;
-    }
-    if (text.length > max && countCharacters(text) > max) {
-      return undefined;
-    }
-    const fits = (pattern?.test(text) ?? true) && (format?.(text) ?? true);
+    const fits =
+      text.length >= min &&
+      (text.length <= max || countCharacters(text) <= max) &&
+      (pattern?.test(text) ?? true) &&
+      (format?.(text) ?? true);
     return fits ? text : undefined;
   };
 }
@@ -96,7 +94,6 @@ function parsePairs(schema: TSchema): Parse {
   };
 }
 
-/** One of several literals, compared exactly. */
 function parseLiteral(schema: TSchema): Parse {
   const options: readonly TSchema[] = schema['anyOf'];
   const literals = new Set(options.map((option) => option['const']));
@@ -131,7 +128,7 @@ function parserOf(schema: TSchema): Parse {
   }
 }
 
-/** Undoes percent-encoding, `+` for a space included; undefined when it is malformed or not UTF-8. */
+/** Decodes percent-encoding, and `+` for a space; undefined if it is malformed or not UTF-8. */
 function decodeText(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) {
@@ -153,51 +150,48 @@ function queryOf(url: string): string {
   return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
 }
 
-/** What a query is read with. */
-interface Slots {
-  readonly byName: ReadonlyMap<string, number>;
-  /** The slots of parameters that may be repeated, with how their texts are joined. */
-  readonly joins: ReadonlyMap<number, (earlier: string | undefined, text: string) => string>;
-  readonly options: QueryOptions;
-}
-
 function invalid(field: string, expected: string): VaultError {
   return new VaultError('invalid_request', { field, expected });
 }
 
 const NOT_ENCODED = 'must be percent-encoded UTF-8';
 
-function joinList(earlier: string | undefined, text: string): string {
-  return earlier === undefined ? text : `${earlier},${text}`;
-}
+const JOINS: Readonly<Record<string, Join>> = {
+  list: (earlier, text) => (earlier === undefined ? text : `${earlier},${text}`),
+  pairs: (earlier, text) => {
+    // Encoded again, so that no text contains the separator.
+    const encoded = encodeURIComponent(text.toWellFormed());
+    return earlier === undefined ? encoded : `${earlier}&${encoded}`;
+  },
+};
 
-/** Encoded again, so that no character of a text can be taken for a border. */
-function joinPairs(earlier: string | undefined, text: string): string {
-  const encoded = encodeURIComponent(text.toWellFormed());
-  return earlier === undefined ? encoded : `${earlier}&${encoded}`;
-}
-
-/** The error for a parameter that comes twice. */
 function repeated(field: string): VaultError {
   return new VaultError('duplicate_parameter', { field });
 }
 
-/** Passes over an undeclared parameter, or rejects it. */
-function passOver(name: string, others: Set<string>, { byName, options }: Slots): void {
+function dropUnknown(
+  name: string,
+  dropped: Set<string>,
+  known: Iterable<string>,
+  options: QueryOptions,
+): void {
   if (options.refuseUnknown) {
-    throw unknownName('query', name, [...byName.keys()], { place: 'the body', names: options.members });
+    throw unknownName('query', name, [...known], { place: 'the body', names: options.members });
   }
-  if (others.has(name)) {
+  if (dropped.has(name)) {
     throw repeated('query');
   }
-  others.add(name);
+  dropped.add(name);
 }
 
-/** The texts of the declared parameters, each in its slot. Rejects any repeated name that is no list, declared or not. */
-function readTexts(query: string, read: Slots): (string | undefined)[] {
-  const { byName, joins } = read;
-  const texts: (string | undefined)[] = [];
-  let others: Set<string> | undefined;
+/** Returns the texts of the declared parameters. Rejects any repeated name that is no list, declared or not. */
+function readTexts(
+  query: string,
+  declared: ReadonlyMap<string, Join | undefined>,
+  options: QueryOptions,
+): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  const dropped = new Set<string>();
   for (const pair of query.split('&')) {
     if (pair === '') {
       continue;
@@ -207,46 +201,42 @@ function readTexts(query: string, read: Slots): (string | undefined)[] {
     if (name === undefined) {
       throw invalid('query', NOT_ENCODED);
     }
-    const slot = byName.get(name);
+    const isDeclared = declared.has(name);
     const text = decodeText(equals === -1 ? '' : pair.slice(equals + 1));
     if (text === undefined) {
-      throw invalid(slot === undefined ? 'query' : `query.${name}`, NOT_ENCODED);
+      throw invalid(isDeclared ? `query.${name}` : 'query', NOT_ENCODED);
     }
-    if (slot === undefined) {
-      others ??= new Set();
-      passOver(name, others, read);
+    if (!isDeclared) {
+      dropUnknown(name, dropped, declared.keys(), options);
       continue;
     }
-    const earlier = texts[slot];
-    const join = joins.get(slot);
+    const earlier = texts.get(name);
+    const join = declared.get(name);
     if (earlier !== undefined && join === undefined) {
       throw repeated(`query.${name}`);
     }
-    texts[slot] = join === undefined ? text : join(earlier, text);
+    texts.set(name, join === undefined ? text : join(earlier, text));
   }
   return texts;
 }
 
-function readParameter(parameter: Parameter, texts: readonly (string | undefined)[]): unknown {
-  const { name, slots, required, expected } = parameter;
-  for (const slot of slots) {
-    const text = texts[slot];
-    if (text === undefined) {
-      continue;
-    }
-    const value = parameter.parse(text);
+function readParameter(parameter: Parameter, texts: ReadonlyMap<string, string>): unknown {
+  const { name, names, required, expected } = parameter;
+  for (const each of names) {
+    const text = texts.get(each);
+    const value = text === undefined ? undefined : parameter.parse(text);
     if (value !== undefined) {
       return value;
     }
-    // With aliases the first usable one counts and the others are passed over.
-    if (slots.length === 1) {
+    // With aliases the first valid text counts, and the others are ignored.
+    if (text !== undefined && names.length === 1) {
       throw invalid(`query.${name}`, expected);
     }
   }
   if (required) {
     throw invalid(`query.${name}`, `is missing, and ${expected}`);
   }
-  return undefined;
+  return parameter.byDefault;
 }
 
 /**
@@ -254,35 +244,29 @@ function readParameter(parameter: Parameter, texts: readonly (string | undefined
  * `true`, `false`, `t`, `f`, `1`, `0`, integers in plain decimal, lists separated by commas or
  * repeated. A bad, missing or repeated parameter is named in `field`; values never are.
  */
-export function compileQuery(schema: TObject, options = IGNORED): QueryDecoder {
-  const byName = new Map<string, number>();
-  const joins = new Map<number, (earlier: string | undefined, text: string) => string>();
-  const slotOf = (name: string, property: TSchema): number => {
-    const slot = byName.size;
-    byName.set(name, slot);
-    if (property[QUERY_KIND] === 'list') {
-      joins.set(slot, joinList);
-    } else if (property[QUERY_KIND] === 'pairs') {
-      joins.set(slot, joinPairs);
+export function compileQuery(
+  schema: TObject,
+  options: QueryOptions = { refuseUnknown: false, members: [] },
+): QueryDecoder {
+  const declared = new Map<string, Join | undefined>();
+  const parameters = Object.entries(schema.properties).map(([name, property]): Parameter => {
+    const names: readonly string[] = [...(property[ALIASES] ?? []), name];
+    for (const each of names) {
+      declared.set(each, JOINS[property[QUERY_KIND] ?? '']);
     }
-    return slot;
-  };
-  const slots = { byName, joins, options };
-  const parameters = Object.entries(schema.properties).map(
-    ([name, property]): Parameter => ({
-      name,
+    return {
+      ...{ name, names },
       byDefault: property.default,
       required: property.default === undefined && (schema.required ?? []).includes(name),
       parse: parserOf(property),
       expected: expectedOf(property),
-      slots: [...(property[ALIASES] ?? []), name].map((each: string) => slotOf(each, property)),
-    }),
-  );
+    };
+  });
   return (url) => {
-    const texts = readTexts(queryOf(url), slots);
+    const texts = readTexts(queryOf(url), declared, options);
     const values: Record<string, unknown> = {};
     for (const parameter of parameters) {
-      const value = readParameter(parameter, texts) ?? parameter.byDefault;
+      const value = readParameter(parameter, texts);
       if (value !== undefined) {
         values[parameter.name] = value;
       }

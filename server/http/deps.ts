@@ -6,48 +6,47 @@ import type { Metering } from '../request/metering.ts';
 import type { ParseBody } from '../schema/json-body.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Tracing } from '../telemetry/observer.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
 
-/** The settings of the HTTP side. */
 export interface HttpConfig {
   /** The base URL that callers see, without `/v1` and without a trailing slash. */
   readonly publicUrl: string;
-  /** Whether what needs an account is on another listener, whose URL is not known to callers of the public one. */
+  /** True if routes with an account are on another listener, whose URL is unknown to callers of the public one. */
   readonly hasAdmin?: boolean;
-  /** The origin of the host that is for hosted forms alone, if there is one. */
+  /** The origin of the separate host for hosted forms. */
   readonly formsUrl?: string | undefined;
-  /** CIDRs whose X-Forwarded-For is believed. */
+  /** CIDRs whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
-  /** Whether parameters and members that a route does not know are errors, on routes that need an account. */
+  /** True if unknown parameters and members are errors, on routes that need an account. */
   readonly refuseUnknown: boolean;
-  /** Whether the server itself speaks TLS. */
+  /** True if the server itself terminates TLS. */
   readonly tls: boolean;
-  /** How long a request body may take to arrive, in milliseconds. */
+  /** The time limit of a request body, in milliseconds. */
   readonly bodyTimeoutMs: number;
-  /** Whether JSON replies are compared with their schemas: in tests and development. */
+  /** True if JSON replies are compared with their schemas: in tests and development. */
   readonly checkReplies: boolean;
 }
 
-/** The part of the application around every request. */
+/** The dependencies of every request. */
 export interface HttpParts {
   readonly http: HttpConfig;
   readonly signIns: SignIns;
   readonly audit: Audit;
   readonly admission: Admission;
-  readonly health: Pick<Health, 'ready'>;
+  readonly health: Health;
   readonly rates: Rates;
-  /** One for all applications of the process. */
+  /** Shared by all applications of the process. */
   readonly bodies: BodyBudget;
   readonly parseBody: ParseBody;
   readonly metering: Metering;
   readonly metrics: Metrics;
-  /** Undefined where tracing is off. */
-  readonly tracing?: Tracing | undefined;
+  /** Renders the metrics of all processes; undefined in a server of one. */
+  readonly scrape?: (() => Promise<string>) | undefined;
+  readonly tracer?: Tracer | undefined;
   readonly log: (line: LogLine) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** A fresh request id, in the alphabet of X-Request-Id. */
   readonly newRequestId: () => string;
 }

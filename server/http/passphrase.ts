@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
 import { type SecretBytes, secretBytes } from '../core/secret.ts';
-import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
+import { countCharacters } from '../domain/text/identifiers.ts';
+import { PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
 import type { RouteShape } from './route.ts';
 
@@ -10,7 +11,6 @@ export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
 
 const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
 
-/** The query parameter that routes with a passphrase have beside their own. */
 export const PassphraseParameter = Type.Optional(
   Type.String({
     description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,
@@ -37,12 +37,9 @@ function isPassphrase(text: string): boolean {
   );
 }
 
-/**
- * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
- * Rejects two that differ, one that no key can have, and on `required` routes its absence.
- */
+/** Returns the passphrase from the decoded query or the header. Rejects different, invalid and missing required ones. */
 export function readPassphrase(
-  { passphrase: rule, passesQuery }: Pick<RouteShape, 'passesQuery' | 'passphrase'>,
+  { passphrase: rule, passesQuery }: RouteShape,
   inQuery: string | undefined,
   headers: Headers,
 ): SecretBytes | undefined {

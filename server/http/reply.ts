@@ -2,7 +2,6 @@ import type { VaultError } from '../core/errors.ts';
 import type { ErrorBody } from '../schema/common.ts';
 import type { Reply } from './route.ts';
 
-/** Header names and values, to be set on a reply. */
 export type HeaderList = Iterable<readonly [string, string]>;
 
 type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
@@ -18,14 +17,13 @@ const API_HEADERS = {
 // One shared object, copied by each Response, costs half of what a literal per reply does.
 const JSON_HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': 'application/json' });
 
-/** A JSON reply with the headers that everything under `/v1` has. */
-export function jsonResponse(body: Body | null, requestId: string, status = 200): Response {
+function jsonResponse(body: Body | null, requestId: string, status = 200): Response {
   const response = new Response(body, { status, headers: JSON_HEADERS });
   response.headers.set('X-Request-Id', requestId);
   return response;
 }
 
-/** A reply without a body: 204, with the headers that everything under `/v1` has and those given. */
+/** A reply without a body: 204, with the common headers of `/v1` and the given ones. */
 export function emptyResponse(requestId: string, headers: HeaderList): Response {
   const response = new Response(null, { status: 204, headers: API_HEADERS });
   response.headers.set('X-Request-Id', requestId);
@@ -37,11 +35,8 @@ export function emptyResponse(requestId: string, headers: HeaderList): Response 
 
 type StreamErrorHook = (error: unknown) => void;
 
-/** A stream that passes another one on and reports an error in it, which ends the connection. */
-function watch(
-  stream: ReadableStream<Uint8Array>,
-  onError: (error: unknown) => void,
-): ReadableStream<Uint8Array> {
+/** A stream that copies another one and reports its error, which ends the connection. */
+function watch(stream: ReadableStream<Uint8Array>, onError: StreamErrorHook): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream<Uint8Array>(
     {
@@ -55,7 +50,7 @@ function watch(
           }
         } catch (error) {
           onError(error);
-          // The runtime prints any other value to the standard error, message and code around it included.
+          // The runtime prints any other value to standard error, with its message and code.
           controller.error(undefined);
         }
       },
@@ -65,10 +60,7 @@ function watch(
   );
 }
 
-/**
- * Bytes that many callers may be reading, piece by piece as fast as each connection takes them. Given whole, the runtime
- * keeps a copy for every caller who does not read.
- */
+/** Streams bytes to one of many callers. Of a whole body the runtime would keep a copy for every slow caller. */
 function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream<Uint8Array>(
@@ -102,7 +94,6 @@ function bodyOf(reply: Reply, onStreamError: StreamErrorHook): Body {
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
 }
 
-/** The 200 with a body, or without one, and with the headers of a handler's reply. */
 function okResponse(body: Body | null, reply: Reply, requestId: string): Response {
   const response = jsonResponse(body, requestId);
   if (reply.file !== undefined) {
@@ -118,12 +109,11 @@ function okResponse(body: Body | null, reply: Reply, requestId: string): Respons
   return response;
 }
 
-/** Statuses whose replies have no body. */
 const BODILESS = [204, 205, 304];
 
 /**
- * A third party's reply. A browser that shows it must not take it for a page of the vault's own origin. The id of the
- * request has a header of its own where the third party has set the usual one.
+ * A third party's reply. A browser must not treat it as a page of the vault's origin. `X-Vault-Request-Id` has the id of the
+ * request even if the third party has set `X-Request-Id`.
  */
 function relayedResponse(
   { status, headers, body }: NonNullable<Reply['relayed']>,
@@ -143,10 +133,7 @@ function relayedResponse(
   response.headers.append('Content-Security-Policy', "sandbox; default-src 'none'");
   response.headers.set('X-Content-Type-Options', 'nosniff');
   response.headers.set('X-Vault-Request-Id', requestId);
-  for (const [name, value] of [
-    ['X-Request-Id', requestId],
-    ['Cache-Control', 'no-store'],
-  ] as const) {
+  for (const [name, value] of Object.entries({ 'X-Request-Id': requestId, 'Cache-Control': 'no-store' })) {
     if (!response.headers.has(name)) {
       response.headers.set(name, value);
     }
@@ -154,15 +141,14 @@ function relayedResponse(
   return response;
 }
 
-/** The reply that a handler's becomes; `onStreamError` is called when a stream fails half-way. */
+/** The HTTP reply of a handler's reply; `onStreamError` is called when a stream fails after its start. */
 export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
-  if (reply.relayed !== undefined) {
-    return relayedResponse(reply.relayed, requestId, onStreamError);
-  }
-  return okResponse(bodyOf(reply, onStreamError), reply, requestId);
+  return reply.relayed === undefined
+    ? okResponse(bodyOf(reply, onStreamError), reply, requestId)
+    : relayedResponse(reply.relayed, requestId, onStreamError);
 }
 
-/** The length of a stream that ends within a piece. Of a longer one no more is read: undefined. */
+/** Returns the length of a stream of at most one piece; undefined for a longer one, which is cancelled. */
 async function shortLength(stream: ReadableStream<Uint8Array>): Promise<number | undefined> {
   const reader = stream.getReader();
   let length = 0;
@@ -179,11 +165,7 @@ async function shortLength(stream: ReadableStream<Uint8Array>): Promise<number |
   }
 }
 
-/**
- * The 200 to HEAD (RFC 9110, 9.3.2): the headers of the reply to GET, without its body. Whoever asks so need not receive
- * a long listing, so of a stream only the beginning is read, and its length is told only if that is all. Rejects with
- * the error of the stream.
- */
+/** The reply to HEAD (RFC 9110, 9.3.2). The length of a stream is sent only if it is short. Rejects with its error. */
 export async function headResponse(reply: Reply, requestId: string): Promise<Response> {
   const bytes = reply.file?.bytes ?? reply.jsonBytes;
   const length =
@@ -191,7 +173,7 @@ export async function headResponse(reply: Reply, requestId: string): Promise<Res
       ? await shortLength(reply.stream)
       : (bytes?.byteLength ?? Buffer.byteLength(reply.html ?? JSON.stringify(reply.json)));
   const response = okResponse(null, reply, requestId);
-  // Without either, the runtime would say that the length is 0.
+  // Without either, the runtime would send a length of 0.
   if (length === undefined) {
     response.headers.set('Transfer-Encoding', 'chunked');
   } else {
@@ -200,7 +182,7 @@ export async function headResponse(reply: Reply, requestId: string): Promise<Res
   return response;
 }
 
-/** The header that carries the position of the next page, when more remains. */
+/** The header with the cursor of the next page, if there is one. */
 export function nextTokenHeader(nextToken: string | undefined): Readonly<Record<string, string>> {
   return nextToken === undefined ? {} : { 'X-Vault-Next-Token': nextToken };
 }
@@ -213,22 +195,16 @@ export function replayHeader(replayed: boolean): Readonly<Record<string, string>
 /** The challenge of every 401 (RFC 7617). */
 const CHALLENGE = 'Basic realm="vault"';
 
-/** The body of an error reply. The message of the error is the table's, or says what was expected. */
-function errorBody(error: VaultError, requestId: string): ErrorBody {
+export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
   const body: ErrorBody = { error: error.message, code: error.code, request_id: requestId };
   if (error.field !== undefined) {
     body.field = error.field;
   }
-  return body;
-}
-
-/** An error reply: its status, the one error body, and the headers of its code. */
-export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
-  const body = errorBody(error, requestId);
   if (error.code === 'method_not_allowed') {
     const [, allow] = [...headers].find(([name]) => name === 'Allow') ?? [];
-    body.error =
-      allow === undefined ? body.error : `This path does not support this method; it supports ${allow}.`;
+    if (allow !== undefined) {
+      body.error = `This path does not support this method; it supports ${allow}.`;
+    }
   }
   const response = jsonResponse(JSON.stringify(body), requestId, error.status);
   if (error.status === 401) {

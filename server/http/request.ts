@@ -30,18 +30,18 @@ import type { HttpConfig, HttpParts } from './deps.ts';
 import { emptyResponse, type HeaderList, headResponse, replyResponse } from './reply.ts';
 import type { Call, Reply, Route, RouteShape } from './route.ts';
 
-/** A route with everything compiled that can be. */
+/** A route with its compiled schemas. */
 interface MountedRoute {
   readonly route: RouteShape;
   readonly handle: (call: Call) => Promise<Reply>;
   readonly reader: CallReader;
   readonly checkReply: ((reply: Reply) => void) | undefined;
   readonly isOpen: boolean;
-  /** Whether the security log has an entry for each success. */
+  /** True if each success is recorded in the security log. */
   readonly isRecorded: boolean;
 }
 
-/** Schemas of replies are compiled once in a process, however many applications it builds. */
+/** Compiled schemas of replies, shared by all applications of the process. */
 const REPLY_CHECKS = new WeakMap<TSchema, TypeCheck<TSchema>>();
 
 function compileReplyCheck(route: RouteShape): (reply: Reply) => void {
@@ -66,11 +66,10 @@ function compileRoute<Needs>(route: Route<Needs>, parts: HttpParts, services: Ne
     reader: compileCallReader(route, parts),
     checkReply: parts.http.checkReplies ? compileReplyCheck(route) : undefined,
     isOpen: isOpen(route),
-    isRecorded: route.audit?.of === 'all',
+    isRecorded: route.audit !== undefined && route.audit.of !== 'errors',
   };
 }
 
-/** How far a request came. */
 interface Progress {
   received: Received | undefined;
   call: Call | undefined;
@@ -94,7 +93,7 @@ async function handle(
   const call = read instanceof Promise ? await read : read;
   progress.call = call;
   if (route.confirmsAccount !== true && route.auth === 'basic' && route.method !== 'GET') {
-    // What has come in one segment with the request was read by then. Other routes ask before their effect.
+    // By then, data in the same segment as the request was read. Other routes check before their effect.
     await new Promise<void>(runAtTickEnd);
     rejectAbandoned(ctx.request);
   }
@@ -104,8 +103,8 @@ async function handle(
   if (ctx.accountCheck !== undefined) {
     await confirmAccount({ accountCheck: ctx.accountCheck });
   }
-  // What has changed something is recorded first. A reading is counted first: a Redis that is full takes records all the
-  // same, but no counts, and must not be filled further by somebody who reads again and again.
+  // A change is recorded first. A read is counted first: a full Redis still accepts records, but no counts, and repeated
+  // reads must not fill it further.
   if (isRecorded && route.method !== 'GET') {
     await recordSuccess(route, ctx, call, reply, parts);
   }
@@ -118,14 +117,10 @@ async function handle(
   if (ctx.request.method === 'HEAD' && reply.relayed === undefined) {
     return headResponse(reply, ctx.requestId);
   }
-  // A stream that fails half-way is logged.
   return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
 }
 
-/**
- * The reply to a request that has failed. What was counted ahead of its outcome is taken back, here alone; a stream that
- * will not be sent is cancelled; a rejection is recorded first. If that fails, the caller gets that error instead.
- */
+/** The reply to a failed request: subtracts its counts, cancels its stream, and records the rejection first. */
 async function fail(
   { route }: MountedRoute,
   ctx: HttpContext,
@@ -137,7 +132,7 @@ async function fail(
   parts.metering.takeBack(ctx);
   const failure = reportError(error, ctx, parts);
   const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
-  // A short one would be kept while its rejection is held back.
+  // A short body would stay in memory while its rejection is delayed.
   if (ctx.body === 'untouched' && (isComing || failure.code === 'overloaded')) {
     dropBody(ctx.request);
   }
@@ -149,7 +144,7 @@ async function fail(
   try {
     await recordRejection(route, ctx, call, failure.code, parts);
     if (failure.code === 'overloaded' && !isComing) {
-      // Its place and its body need not wait with it.
+      // Releases its slot and its body before the delay.
       parts.admission.leave(ctx);
       progress.received = undefined;
       progress.call = undefined;
@@ -162,14 +157,13 @@ async function fail(
 }
 
 /**
- * Whether a request has failed that assumed another account than is stored now. It has had no effect. Rejects where that
- * cannot be read: then the caller learns of no other error, which may be about an account that is no longer its own.
+ * True if a failed request assumed an account that has changed; it has had no effect. Rejects if the account cannot be read,
+ * in place of the first error, which may be about an account that is no longer the caller's.
  */
 async function wasMistaken({ accountCheck }: HttpContext): Promise<boolean> {
   return accountCheck !== undefined && !(await accountCheck);
 }
 
-/** Handles a request again, with the account as it is stored now. */
 function handleAgain(
   mounted: MountedRoute,
   ctx: HttpContext,
@@ -219,11 +213,11 @@ async function respond(
 
 function answer(mounted: MountedRoute, request: Request, found: Found, parts: HttpParts): Promise<Response> {
   const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), parts);
-  const { tracing } = parts;
-  ctx.span = tracing?.start(request.headers.get('traceparent'));
-  return tracing === undefined || ctx.span === undefined
+  const { tracer } = parts;
+  ctx.span = tracer?.start(request.headers.get('traceparent'));
+  return tracer === undefined || ctx.span === undefined
     ? respond(mounted, ctx, found, parts)
-    : tracing.within(ctx.span, () => respond(mounted, ctx, found, parts));
+    : tracer.within(ctx.span, () => respond(mounted, ctx, found, parts));
 }
 
 function answerPreflight(request: Request, route: string, headers: HeaderList, parts: HttpParts): Response {
@@ -231,16 +225,15 @@ function answerPreflight(request: Request, route: string, headers: HeaderList, p
   return endRequest(ctx, emptyResponse(ctx.requestId, headers), parts);
 }
 
-/** Where a request ended up that no route takes: a path without this method, or no path at all. */
+/** A request without a route: its path does not exist, or not with this method. */
 interface Unrouted {
   readonly route: string;
-  /** The methods of the path, for 405; without them the reply is 404. */
+  /** The methods of the path for 405; the reply is 404 without them. */
   readonly allow?: string;
-  /** What the framework threw, if it did. */
   readonly error?: unknown;
 }
 
-/** Answers a request that no route takes, in the one error shape. */
+/** Replies with an error to a request without a route. */
 export function answerUnrouted(
   request: Request,
   { route, allow, error }: Unrouted,
@@ -278,22 +271,18 @@ function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>
   }
 }
 
-/** The patterns of a path for the framework. A path of third parties, at its end, may be empty and may have many segments. */
+/** The patterns of a path for the framework. A final `{path}` of third parties may be empty or have many segments. */
 function patternsOf(path: string): readonly string[] {
   const [, base] = /^(.*)\/\{path\}$/.exec(path) ?? [];
   const pattern = (base ?? path).replaceAll(/\{(\w+)\}/g, ':$1');
   return base === undefined ? [pattern] : [pattern, `${pattern}/*`];
 }
 
-/** A request as the framework hands it on. */
 interface Mounted extends Found {
   readonly request: Request;
 }
 
-/**
- * Mounts a path for all methods. HEAD is named: without that the framework would read the body of any reply to it, to its
- * end, only to count it. The runtime omits the body and knows its length.
- */
+/** Mounts a path for all methods. Without an explicit HEAD the framework would read the whole body to count it. */
 export function mountAll(
   app: Elysia,
   path: string,
@@ -304,10 +293,9 @@ export function mountAll(
 }
 
 /**
- * Mounts a table of routes. Each path is mounted once for all methods, with and without its trailing slash, so
- * that no framework default answers for a method of ours: HEAD would run the GET handler, others would be 404.
- * A literal path has precedence over a parameter in its place. The host that is for forms alone has only the open
- * routes: nothing there ever takes the credentials of an account.
+ * Mounts a table of routes. Each path is mounted once for all methods, with and without its trailing slash, so that no
+ * default of the framework applies: HEAD would run the GET handler, others would be 404. A literal path takes precedence over
+ * a parameter. The separate host for forms has only the open routes, and so never receives credentials of an account.
  */
 export function mountRoutes<Needs>(
   app: Elysia,
@@ -321,12 +309,12 @@ export function mountRoutes<Needs>(
   }
 }
 
-/** The host of a URL with its port, without default ports and a trailing dot; '' for text that is no URL. */
+/** The host of a URL with its port, without default ports and a trailing dot; '' for an invalid URL. */
 function hostOf(url: string): string {
   return (URL.parse(url)?.host ?? '').replace(/:(?:443|80)$/, '').replace(/\.(?=:|$)/, '');
 }
 
-/** Whether a request came in on the host that is for forms alone; never where there is none. */
-export function isOnFormsHost({ formsUrl }: HttpConfig, request: Pick<Request, 'url'>): boolean {
+/** True for a request to the separate host for forms. */
+export function isOnFormsHost({ formsUrl }: HttpConfig, request: Request): boolean {
   return formsUrl !== undefined && hostOf(request.url) === hostOf(formsUrl);
 }

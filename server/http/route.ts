@@ -6,7 +6,7 @@ import type { Scope } from '../core/scopes.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { AccountContext, RequestContext } from '../request/context.ts';
 
-/** The nouns of the service; each names a tag of the published document and a file in every layer. */
+/** The tags of the published document. */
 export type Noun =
   | 'utility'
   | 'vault'
@@ -24,10 +24,7 @@ export type Noun =
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
-/**
- * How a route takes its body. `json` is parsed and checked; `stored` is handed on as the bytes that came, for a
- * service that stores them or checks more than a schema can express.
- */
+/** The body of a route: `json` is parsed and validated; `stored` is passed to the handler as bytes. */
 export type BodyRule =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly bytesMax: number }
@@ -35,29 +32,26 @@ export type BodyRule =
       readonly kind: 'stored';
       readonly schema: TSchema;
       readonly bytesMax: number;
-      /** Whether it may be left out; then there are no bytes. */
+      /** True if it can be omitted; then there are no bytes. */
       readonly optional?: true;
-      /** The content type that is published, where it is not JSON; any is taken. */
+      /** The published content type if it is not JSON; any is accepted. */
       readonly type?: string;
-      /** Published where the examples of the schema's members do not make one. */
+      /** Published if the examples of the schema's members do not combine to one. */
       readonly example?: unknown;
-      /** Another form of it, with a content type of its own. */
+      /** An alternative form with another content type. */
       readonly other?: { readonly type: string; readonly schema: TSchema };
     };
 
-/** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */
+/** The passphrase of a key, in the query or in the header X-Vault-Passphrase. */
 export type PassphraseRule = 'none' | 'optional' | 'required';
 
-/** The rules of routes that are used with the secret of an endpoint, which their service checks. */
+/** The secret of an endpoint, which its service verifies. */
 export type SecretRule = 'capture_secret' | 'retrieve_secret';
 
-/** `basic` needs the credentials of an account; `public` routes check their callers themselves. */
+/** `basic` requires the credentials of an account; `public` routes authenticate their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
 
-/**
- * What an API credential needs for a route: a scope; one of several, by what the request asks for; `any`, where every
- * credential may use it; `password`, where none may. `none` where no account is needed.
- */
+/** The scope that a credential needs: one, one of several by request, `any`, `password`: none may; `none`: no account. */
 export type ScopeRule =
   | Scope
   | 'any'
@@ -65,11 +59,11 @@ export type ScopeRule =
   | 'none'
   | {
       readonly anyOf: readonly Scope[];
-      /** The scope that a call needs. */
-      readonly of: (call: Pick<Call, 'query' | 'passphrase'>) => Scope;
+      /** Returns the scope that a call needs. */
+      readonly of: (call: Call) => Scope;
     };
 
-/** The scopes of which a credential needs one; none where it needs none, or may not use the route at all. */
+/** The scopes of which a credential needs one; empty if it needs none, or may not use the route. */
 export function scopesOf(rule: ScopeRule): readonly Scope[] {
   if (typeof rule === 'object') {
     return rule.anyOf;
@@ -77,46 +71,44 @@ export function scopesOf(rule: ScopeRule): readonly Scope[] {
   return rule === 'any' || rule === 'password' || rule === 'none' ? [] : [rule];
 }
 
-/** A file to be saved; `type` is its media type, `name` what it is saved as. */
-interface FileBody {
-  readonly bytes: Uint8Array;
-  readonly type: string;
-  readonly name: string;
-}
-
-/** The reply of a third party, as it is passed on. */
-interface RelayedBody {
-  readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: Uint8Array | ReadableStream<Uint8Array>;
-}
-
 interface Bodies {
   readonly json: object;
   readonly jsonBytes: Uint8Array;
   readonly stream: ReadableStream<Uint8Array>;
   readonly html: string;
-  readonly file: FileBody;
-  readonly relayed: RelayedBody;
+  /** A download with its media type and file name. */
+  readonly file: { readonly bytes: Uint8Array; readonly type: string; readonly name: string };
+  /** The reply of a third party, with its own status. */
+  readonly relayed: {
+    readonly status: number;
+    readonly headers: readonly (readonly [name: string, value: string])[];
+    readonly body: Uint8Array | ReadableStream<Uint8Array>;
+  };
 }
 
 type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
   readonly [Other in Exclude<keyof Bodies, Kind>]?: never;
 };
 
-/**
- * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; a page, whose
- * headers are the complete description of it; or a file. A third party's reply has a status of its own.
- */
+/** The reply of a handler, with status 200 unless it is relayed: JSON as an object, bytes or a stream; a page; or a file. */
 export type Reply = {
   readonly headers?: Readonly<Record<string, string>>;
-  /** What was made, for the security log, where the request could not name it yet. */
+  /** The created object for the security log, if the request does not name it. */
   readonly object?: string | undefined;
 } & {
   [Kind in keyof Bodies]: OneBody<Kind>;
 }[keyof Bodies];
 
 const NO_PARAMS = Type.Object({});
+
+/** The members that a route can omit. */
+const DEFAULTS = {
+  params: NO_PARAMS,
+  query: NO_PARAMS,
+  body: { kind: 'none' },
+  passphrase: 'none',
+  idempotent: false,
+} as const;
 
 type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; schema: infer Schema extends TSchema }
   ? Static<Schema>
@@ -130,7 +122,7 @@ type PassphraseOf<Rule extends PassphraseRule> = Rule extends 'required'
     ? SecretBytes | undefined
     : undefined;
 
-/** One request, checked and decoded by the route's schemas. */
+/** A request, validated and decoded by the route's schemas. */
 export interface Call<
   Query extends TObject = TObject,
   Body extends BodyRule = BodyRule,
@@ -139,9 +131,9 @@ export interface Call<
   Params extends TObject = TObject,
 > {
   readonly ctx: Auth extends 'basic' ? AccountContext : RequestContext;
-  /** The secret of an endpoint as it was sent, empty when it was not: to its service both are wrong ones. */
+  /** The secret of an endpoint; empty if none was sent, which the service rejects like any wrong one. */
   readonly secret: Auth extends SecretRule ? SecretBytes : undefined;
-  /** The parameters of the path, decoded and not compared with their schemas. */
+  /** The parameters of the path, decoded and not validated. */
   readonly params: Static<Params>;
   readonly query: Static<Query>;
   readonly body: BodyOf<Body>;
@@ -149,82 +141,75 @@ export interface Call<
   readonly request: Request;
 }
 
-/** What a route leaves in the security log of the account. */
+/** The entry of a route in the security log of the account. */
 export interface AuditRule<Of = Call> {
   readonly action: AuditAction;
-  /** `errors` where successes change nothing, or only what has a log of its own. */
-  readonly of: 'all' | 'errors';
-  /** What it is done to, as far as the request names it. */
+  /** `errors` if successes change nothing, or only data with a separate log; `all` by default. */
+  readonly of?: 'all' | 'errors';
+  /** The object of the action, as far as the request names it. */
   readonly object?: (call: Of) => string;
 }
 
-/** What a route is, but for its handler: enough to mount it, to document it and to test the table. */
+/** A route without its handler. */
 export interface RouteShape {
   readonly method: Method;
-  /** The path under the server's root, without a trailing slash; parameters are written `{unique_id}`. */
+  /** The path without a trailing slash; parameters are written `{unique_id}`. */
   readonly path: `/v1/${string}`;
   readonly operationId: string;
   readonly noun: Noun;
   readonly summary: string;
   readonly description: string;
   readonly auth: AuthRule;
-  /** What a credential needs. */
   readonly scope: ScopeRule;
-  /**
-   * The parameters of the path, all of them texts. The schemas are published but not enforced: to a caller, an id that is
-   * malformed, unknown or of another account is the same.
-   */
+  /** Text parameters of the path. The schemas are published but not enforced: a malformed id is treated as unknown. */
   readonly params: TObject;
   readonly query: TObject;
-  /**
-   * Whether its query is for a third party: it is passed on and not read. The passphrase, and the name of the key, are then
-   * in headers.
-   */
+  /** The query is passed on to a third party and not read; passphrase and name of the key are then in headers. */
   readonly passesQuery?: true;
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;
   readonly response: TSchema;
-  /** Whether it answers with a page of HTML: always, or to who prefers that to JSON. */
+  /** Replies with a page of HTML: always, or if the caller prefers it to JSON. */
   readonly html?: 'always' | 'preferred';
-  /** The media type of the file that it answers with, in place of JSON. */
+  /** The media type of its reply if that is a file. */
   readonly file?: string;
-  /** The errors that are specific to this route; those of every route are added by `routeErrors`. */
+  /** The errors of this route alone, see `routeErrors`. */
   readonly errors: readonly ErrorCode[];
-  /** The operations that the route may bill; empty for zero-rated routes. */
+  /** The operations that the route may bill. */
   readonly meter: readonly MeterOperation[];
   readonly idempotent: boolean;
-  /** Whether its service calls `confirmAccount`, so that it may begin before the record of the account is read. */
+  /** True if its service calls `confirmAccount`, so that it may start before the record of the account is read. */
   readonly confirmsAccount?: boolean;
-  /** Omitted where neither successes nor errors need an audit entry. */
   readonly audit?: AuditRule;
 }
 
-/** A route of the table, with the services that its handler calls. */
+/** A route with its handler, and the services that it calls. */
 export interface Route<Needs> extends RouteShape {
   readonly handle: (call: Call, services: Needs) => Promise<Reply>;
 }
 
-/** Declares a route; its handler sees the call typed by the route's own schemas. */
+/** Declares a route; its schemas type the call of its handler. */
 export function defineRoute<
-  Query extends TObject,
-  const Body extends BodyRule,
-  const Passphrase extends PassphraseRule,
   const Auth extends AuthRule,
   Needs,
+  Query extends TObject = typeof NO_PARAMS,
+  const Body extends BodyRule = typeof DEFAULTS.body,
+  const Passphrase extends PassphraseRule = typeof DEFAULTS.passphrase,
   Params extends TObject = typeof NO_PARAMS,
 >(
-  route: Omit<RouteShape, 'params' | 'query' | 'body' | 'passphrase' | 'auth' | 'audit'> & {
+  route: Omit<RouteShape, keyof typeof DEFAULTS | 'auth' | 'audit'> & {
     readonly params?: Params;
-    readonly query: Query;
-    readonly body: Body;
-    readonly passphrase: Passphrase;
+    readonly query?: Query;
+    readonly body?: Body;
+    readonly passphrase?: Passphrase;
+    readonly idempotent?: boolean;
     readonly auth: Auth;
     readonly audit?: AuditRule<Call<Query, Body, Passphrase, Auth, Params>>;
     readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>, services: Needs) => Promise<Reply>;
   },
-  // The shell builds each call from these very schemas, so the handler gets what it declares.
+  // `readCall` makes each call by these schemas.
 ): Route<Needs> {
-  return { params: NO_PARAMS, ...route } as unknown as Route<Needs>;
+  return { ...DEFAULTS, ...route } as unknown as Route<Needs>;
 }
 
 const EVERY_ROUTE: readonly ErrorCode[] = [
@@ -255,7 +240,7 @@ const ANY_BODY: readonly ErrorCode[] = [
   'body_too_large',
 ];
 
-/** Every code that a route can answer with: its own and those that the shell adds. */
+/** All error codes of a route: its own, and those of every route with its properties. */
 export function routeErrors(route: RouteShape): readonly ErrorCode[] {
   return [
     ...new Set([

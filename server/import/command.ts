@@ -5,19 +5,16 @@ import {
   defineCommand,
   type Progress,
   type Result,
-  type Table,
   type Values,
 } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import { parseMap } from './columns.ts';
-import { checkRows, importRows, type Target } from './importer.ts';
-import type { RefusedRow } from './rows.ts';
+import { checkRows, importRows } from './importer.ts';
 import { openSource, type SourceOptions, STANDARD_INPUT } from './source.ts';
-import { openJournal } from './state.ts';
+import { openJournal, type RejectedRow } from './state.ts';
 
-/** The needs of the command. */
 interface Needs extends OperatorNeeds {
   readonly storeBatches: StoreBatches;
 }
@@ -49,36 +46,26 @@ function readOptions(path: string, options: Options): SourceOptions {
   const { identity, delimiter = ',', map, tokens } = options;
   const named = options.format ?? /\.([a-z]+)$/.exec(path)?.[1];
   const format = FORMATS.find((known) => known === named);
-  const isInput = path === STANDARD_INPUT;
-  const rules: readonly (readonly [isMet: boolean, message: string])[] = [
-    [
-      (format === 'age') === (identity !== undefined),
-      'Give --identity FILE with an age file, and only with one.',
-    ],
-    [
-      format === 'csv' || (map === undefined && options.delimiter === undefined),
-      '--map and --delimiter are for CSV files.',
-    ],
-    [
-      [...delimiter].length === 1 && delimiter !== '"',
-      '--delimiter must be one character, such as ; or a tab.',
-    ],
-    [tokens === undefined || tokens === 'keep', '--tokens must be keep.'],
-    [
-      !isInput || options['passphrase-file'] !== undefined,
-      'Give --passphrase-file FILE: standard input is the file to import.',
-    ],
-    [
-      !isInput || options['dry-run'] === true || options.state !== undefined,
-      'Give --state PATH, where PATH.import and PATH.errors are written.',
-    ],
-  ];
+  const check = (message: string, isMet: boolean): void => {
+    if (!isMet) {
+      throw new CommandError(message, 2);
+    }
+  };
   if (format === undefined) {
     throw new CommandError('Give the format with --format csv, ndjson or age.', 2);
   }
-  const broken = rules.find(([isMet]) => !isMet);
-  if (broken) {
-    throw new CommandError(broken[1], 2);
+  const isPlain = map === undefined && options.delimiter === undefined;
+  const isCharacter = [...delimiter].length === 1 && delimiter !== '"';
+  const isAge = format === 'age';
+  check('Give --identity FILE with an age file, and only with one.', isAge === (identity !== undefined));
+  check('--map and --delimiter are for CSV files.', format === 'csv' || isPlain);
+  check('--delimiter must be one character, such as ; or a tab.', isCharacter);
+  check('--tokens must be keep.', tokens === undefined || tokens === 'keep');
+  if (path === STANDARD_INPUT) {
+    const hasState = options['dry-run'] === true || options.state !== undefined;
+    const hasFile = options['passphrase-file'] !== undefined;
+    check('Give --passphrase-file FILE: standard input is the file to import.', hasFile);
+    check('Give --state PATH, where PATH.import and PATH.errors are written.', hasState);
   }
   return { path, format, identity, delimiter, map: map === undefined ? undefined : parseMap(map) };
 }
@@ -89,36 +76,23 @@ function digestOf({ path: _, identity: __, ...source }: SourceOptions, options: 
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
-async function targetOf(needs: Needs, options: Options): Promise<Target> {
-  const passphrase = await readPassphrase(options['passphrase-file']);
-  const ctx = await contextOf(needs, options);
-  const imported = { keepsTokens: options.tokens === 'keep' };
-  return { batches: needs.storeBatches, ctx, input: { user: options.user ?? '', passphrase, imported } };
-}
-
 function counted(count: number, what: string): string {
   return `${count.toLocaleString('en-GB')} ${what}${count === 1 ? '' : 's'}`;
 }
 
-function tableOf(refused: readonly RefusedRow[]): Table {
-  return {
+function checkResult(rows: number, rejected: readonly RejectedRow[]): Result {
+  const more = rejected.length > SHOWN_MAX ? `, of which the first ${SHOWN_MAX} are` : '';
+  const table = {
     columns: ['Line', 'Code', 'Reason'],
-    rows: refused.slice(0, SHOWN_MAX).map(({ line, refusal }) => [String(line), refusal.code, refusal.error]),
+    rows: rejected.slice(0, SHOWN_MAX).map(({ line, code, error }) => [String(line), code, error]),
   };
-}
-
-function checkResult({ rows, refused }: Awaited<ReturnType<typeof checkRows>>): Result {
-  const more = refused.length > SHOWN_MAX ? `, of which the first ${SHOWN_MAX} are` : '';
   return {
-    data: { rows, refused: refused.length },
+    data: { rows, refused: rejected.length },
     shown:
-      refused.length === 0
+      rejected.length === 0
         ? `All ${counted(rows, 'row')} can be imported. Nothing was stored.`
-        : [
-            `${counted(refused.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`,
-            tableOf(refused),
-          ],
-    failed: refused.length > 0,
+        : [`${counted(rejected.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`, table],
+    failed: rejected.length > 0,
   };
 }
 
@@ -135,34 +109,38 @@ async function runImport(
   needs: Needs,
 ): Promise<Result> {
   const asked = readOptions(path, options);
-  const target = await targetOf(needs, options);
+  const passphrase = await readPassphrase(options['passphrase-file']);
+  const ctx = await contextOf(needs, options);
+  const input = {
+    user: options.user ?? '',
+    passphrase,
+    imported: { keepsTokens: options.tokens === 'keep' },
+  };
+  const target = { batches: needs.storeBatches, ctx, input };
   const { rows, end, share } = await openSource(asked);
   if (options['dry-run']) {
     const shown = progress('Checking', 'rows');
     const checked = await checkRows(target, rows, reporter(shown, share));
     shown.end();
-    return checkResult(checked);
+    return checkResult(checked.rows, checked.rejected);
   }
   // A wrong key or passphrase is reported before there is a file with the options of this command line.
-  await target.batches.checkMany(target.ctx, { ...target.input, items: [] });
-  const beside = options.state ?? path;
-  const journal = await openJournal(beside, digestOf(asked, options));
+  await needs.storeBatches.checkMany(ctx, input, []);
+  const statePath = options.state ?? path;
+  const journal = await openJournal(statePath, digestOf(asked, options));
   const shown = progress('Importing', 'rows');
   await importRows(target, rows, journal, reporter(shown, share));
   shown.end();
   const { items, replaced, refused } = journal.state;
   const replacedText =
     replaced === 0 ? '' : `, ${replaced.toLocaleString('en-GB')} of them in place of another`;
-  const note =
-    asked.format !== 'csv' && !end.isWhole
-      ? ['FILE has no last line with a count: it may have been cut.']
-      : [];
+  const complete = asked.format === 'csv' || end.isWhole;
   return {
-    data: { items, replaced, refused, complete: asked.format === 'csv' || end.isWhole },
+    data: { items, replaced, refused, complete },
     shown: [
       `Imported ${counted(items, 'item')}${replacedText}.`,
-      ...(refused === 0 ? [] : [`${counted(refused, 'row')} refused: see ${beside}.errors.`]),
-      ...note,
+      ...(refused === 0 ? [] : [`${counted(refused, 'row')} refused: see ${statePath}.errors.`]),
+      ...(complete ? [] : ['FILE has no last line with a count: it may have been cut.']),
     ].join('\n'),
     failed: refused > 0,
   };

@@ -1,15 +1,11 @@
 import { type Info, parse } from 'csv-parse';
 import { CommandError } from '../cli/command.ts';
+import type { BatchError } from '../vault/batch/schema.ts';
 import { type ItemOf, itemFrom, type Mapped } from './columns.ts';
-import { LINE_BYTES_MAX, type Refusal, type Row } from './rows.ts';
+import { LINE_BYTES_MAX, type Row } from './rows.ts';
 
 /** The longest record; no item is longer. */
 const RECORD_BYTES_MAX = 524_288;
-
-interface CsvOptions {
-  readonly delimiter: string;
-  readonly map: readonly Mapped[] | undefined;
-}
 
 const NOT_UTF8 =
   'FILE is not UTF-8: convert it and pipe it in, for example with iconv -f WINDOWS-1252 -t UTF-8.';
@@ -47,7 +43,7 @@ function isBlank(byte: number): boolean {
   return byte === NEWLINE || byte === RETURN;
 }
 
-/** Whether a line that is not blank is complete. */
+/** Returns true if a line that is not blank is complete. */
 function hasLine(text: Uint8Array): boolean {
   const from = text.findIndex((byte) => !isBlank(byte));
   return from !== -1 && text.includes(NEWLINE, from);
@@ -81,15 +77,12 @@ function bound(text: Text): void {
   }
 }
 
-/** A record and the offset of its end; no record if the parser cannot continue. */
-interface Found {
-  readonly fields: readonly string[] | undefined;
-  readonly end: number;
-}
-
-/** Creates a reader of the records of a text; each call reads on, and returns the complete ones. */
-function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[] {
-  let found: Found[] = [];
+/**
+ * Creates a reader of the records of a text; each call reads on, and returns the complete ones with the offsets of their
+ * ends. A record without fields is one at which the parser cannot continue.
+ */
+function createReader(delimiter: string) {
+  let found: { readonly fields: readonly string[] | undefined; readonly end: number }[] = [];
   const parser = parse({
     delimiter,
     record_delimiter: ['\r\n', '\n'],
@@ -109,7 +102,7 @@ function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[
     },
   });
   parser.on('error', () => undefined);
-  return (piece) => {
+  return (piece: Uint8Array) => {
     found = [];
     parser.write(piece);
     return found;
@@ -132,7 +125,7 @@ async function* linesOf(
 ): AsyncGenerator<readonly Line[]> {
   const text: Text = { ahead: new Uint8Array(0), bytes: 0, line: 1 };
   let [read, start] = [createReader(delimiter), 0];
-  // Whether the newest record is faulty, and the end of its line has not arrived yet.
+  // Set while the newest record is faulty, and the end of its line has not arrived yet.
   let isFaulty = false;
   const skipLine = (): Line => {
     const from = text.ahead.findIndex((byte) => !isBlank(byte));
@@ -172,12 +165,12 @@ async function* linesOf(
   }
 }
 
-const FAULTY: Refusal = {
+const FAULTY: BatchError = {
   code: 'invalid_csv',
   error: 'The line is not CSV: a field with a quote must stand in quotes, and the quote must be doubled.',
 };
 
-const ROUNDED: Refusal = {
+const ROUNDED: BatchError = {
   code: 'invalid_csv',
   error: 'The line has a number that a spreadsheet has rounded, such as 4.11E+15: its digits are lost.',
 };
@@ -187,7 +180,7 @@ const ROUNDED_NUMBER = /^\d([.,]\d+)?E\+\d\d$/;
 /** Yields the rows of CSV (RFC 4180), whose first record names the columns. Throws for other columns and encodings. */
 export async function* csvRows(
   bytes: AsyncIterable<Uint8Array>,
-  { delimiter, map }: CsvOptions,
+  { delimiter, map }: { readonly delimiter: string; readonly map: readonly Mapped[] | undefined },
 ): AsyncGenerator<readonly Row[]> {
   let columns = 0;
   let itemOf: ItemOf | undefined;
@@ -200,12 +193,11 @@ export async function* csvRows(
       } else if (fields === undefined) {
         rows.push({ line, item: FAULTY });
       } else if (fields.length !== columns) {
-        rows.push({ line, item: wrongCount(fields.length, columns) });
+        const error = `The line has ${fields.length} fields, and the first line has ${columns}.`;
+        rows.push({ line, item: { code: 'invalid_csv', error } });
       } else {
-        rows.push({
-          line,
-          item: fields.some((field) => ROUNDED_NUMBER.test(field)) ? ROUNDED : itemOf(fields),
-        });
+        const isRounded = fields.some((field) => ROUNDED_NUMBER.test(field));
+        rows.push({ line, item: isRounded ? ROUNDED : itemOf(fields) });
       }
     }
     yield rows;
@@ -213,9 +205,4 @@ export async function* csvRows(
   if (itemOf === undefined) {
     throw new CommandError('The first line of FILE must name the columns.', 1);
   }
-}
-
-function wrongCount(has: number, columns: number): Refusal {
-  const error = `The line has ${has} fields, and the first line has ${columns}.`;
-  return { code: 'invalid_csv', error };
 }

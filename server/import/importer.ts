@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { CommandError } from '../cli/command.ts';
-import { mapAhead, pause } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
+import { isTransient, mapAhead, withRetries } from '../core/concurrency.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { BatchError } from '../vault/batch/schema.ts';
-import type { StoreBatches } from '../vault/batch/store-batch.ts';
-import type { StoreManyInput } from '../vault/batch/write-batch.ts';
-import type { Refusal, RefusedRow, Row } from './rows.ts';
-import type { Journal, State } from './state.ts';
+import type { StoreBatches, StoredOrNot, StoreManyInput } from '../vault/batch/store-batch.ts';
+import type { Row } from './rows.ts';
+import type { Journal, RejectedRow } from './state.ts';
 
 const BATCH_ROWS = 1_000;
 const BATCH_BYTES = 4_194_304;
@@ -17,44 +15,36 @@ const COLLECT_ROWS = 16_384;
 const BATCHES_AHEAD = 3;
 /** The longest time whose rows are imported again after an interruption. */
 const SAVE_EVERY_MS = 1_000;
-/** Retries of a batch, and the pause before each. */
-const PATIENCE = 60;
-const PAUSE_MS = 1_000;
+/** Attempts to store a batch while Redis is unavailable, such as while its disk is busy: a minute. */
+const TRIES_MAX = 120;
 
 /** The target of an import. */
 export interface Target {
   readonly batches: StoreBatches;
   readonly ctx: AccountContext;
-  readonly input: Omit<StoreManyInput, 'items' | 'seed'>;
+  readonly input: StoreManyInput;
+}
+
+/** The number of rows that have their result, and a digest of their places and lengths, as in the state of the import. */
+interface Progress {
+  readonly rows: number;
+  readonly layout: string;
 }
 
 /** Rows that are stored at once, and the progress after them. */
 interface Batch {
   readonly rows: readonly Row[];
   readonly first: number;
-  readonly after: Pick<State, 'rows' | 'layout'>;
+  readonly after: Progress;
 }
 
-/** The outcome of a row. */
-type Outcome = { readonly replaced: boolean } | { readonly refusal: Refusal };
-
-function isText(item: Row['item']): item is Uint8Array {
-  return item instanceof Uint8Array;
-}
+/** The outcome of a row: its error, or whether its item took the place of another. */
+type Outcome = BatchError | { readonly replaced: boolean };
 
 /** Yields the batches after the imported rows; the same ones each time. Throws if the rows before are others. */
-async function* batchesOf(
-  source: AsyncIterable<readonly Row[]>,
-  done: Pick<State, 'rows' | 'layout'>,
-): AsyncGenerator<Batch> {
+async function* batchesOf(source: AsyncIterable<readonly Row[]>, done: Progress): AsyncGenerator<Batch> {
   const layout = new Bun.CryptoHasher('sha256');
-  let lengths = '';
-  const hash = (): Bun.CryptoHasher => {
-    layout.update(lengths);
-    lengths = '';
-    return layout;
-  };
-  const digest = (): string => hash().copy().digest('hex');
+  const digest = (): string => layout.copy().digest('hex');
   let [count, bytes] = [0, 0];
   let rows: Row[] = [];
   const batch = (): Batch => ({
@@ -68,11 +58,10 @@ async function* batchesOf(
   try {
     for await (const some of source) {
       for (const row of some) {
-        const length = isText(row.item) ? row.item.length : 0;
-        lengths += `${row.line} ${length}\n`;
+        const length = row.item instanceof Uint8Array ? row.item.length : 0;
+        layout.update(`${row.line} ${length}\n`);
         count++;
         if (count % COLLECT_ROWS === 0) {
-          hash();
           Bun.gc(true);
         }
         if (count <= done.rows) {
@@ -109,58 +98,40 @@ async function* batchesOf(
 const PLACE = /(body\.)?items\[\d+\]\.?/g;
 
 /** Returns the error of a row, from that of its item in a batch. */
-function refusalOf({ code, error, field }: BatchError): Refusal {
+function rowError({ code, error, field }: BatchError): BatchError {
   const own = field?.replace(PLACE, '');
   const text = error.replace(PLACE, '').replace(/^`` /, 'The line ');
   return { code, error: text, ...(own ? { field: own } : {}) };
 }
 
-/** Returns the outcome of each row, from those of its items. */
+/** Returns the outcome of each row, from the results of `act` for its items. */
 async function outcomesOf(
   rows: readonly Row[],
-  act: (items: readonly Uint8Array[]) => Promise<readonly Outcome[]>,
+  act: (items: readonly Uint8Array[]) => Promise<readonly (StoredOrNot | undefined)[]>,
 ): Promise<readonly Outcome[]> {
-  const items = rows.flatMap(({ item }) => (isText(item) ? [item] : []));
-  const outcomes = items.length === 0 ? [] : await act(items);
+  const items = rows.flatMap(({ item }) => (item instanceof Uint8Array ? [item] : []));
+  const results = items.length === 0 ? [] : await act(items);
   let next = 0;
-  return rows.map(({ item }) => (isText(item) ? (outcomes[next++] as Outcome) : { refusal: item }));
-}
-
-/** Retries for a minute while the store is unavailable, such as while its disk is busy. */
-async function patiently<T>(work: () => Promise<T>): Promise<T> {
-  for (let left = PATIENCE; ; left--) {
-    try {
-      return await work();
-    } catch (error) {
-      if (left === 0 || !(error instanceof VaultError) || error.status !== 503) {
-        throw error;
-      }
-      await pause(PAUSE_MS);
+  return rows.map(({ item }) => {
+    if (!(item instanceof Uint8Array)) {
+      return item;
     }
-  }
+    const result = results[next++];
+    return result && 'code' in result ? rowError(result) : { replaced: result?.created === false };
+  });
 }
 
 /** Stores a batch. The same rows have the same seed each time, so none is stored twice. */
 function storeBatch({ batches, ctx, input }: Target, id: string, { rows, first }: Batch) {
   const seed = createHash('sha256').update(`import ${id} ${first}`).digest('base64url').slice(0, id.length);
-  return outcomesOf(rows, async (items) => {
-    const results = await patiently(() => batches.storeMany(ctx, { ...input, items, seed }));
-    return results.map((result) =>
-      'code' in result ? { refusal: refusalOf(result) } : { replaced: !result.created },
-    );
-  });
+  return outcomesOf(rows, (items) =>
+    withRetries(() => batches.storeMany(ctx, input, items, seed), isTransient, TRIES_MAX),
+  );
 }
 
-function checkBatch({ batches, ctx, input }: Target, { rows }: Batch) {
-  return outcomesOf(rows, async (items) => {
-    const faults = await batches.checkMany(ctx, { ...input, items });
-    return faults.map((fault) => (fault ? { refusal: refusalOf(fault) } : { replaced: false }));
-  });
-}
-
-function refusedOf(rows: readonly Row[], outcomes: readonly Outcome[]): RefusedRow[] {
+function rejectedOf(rows: readonly Row[], outcomes: readonly Outcome[]): RejectedRow[] {
   return outcomes.flatMap((outcome, i) =>
-    'refusal' in outcome ? [{ line: rows[i]?.line ?? 0, refusal: outcome.refusal }] : [],
+    'code' in outcome ? [{ line: rows[i]?.line ?? 0, ...outcome }] : [],
   );
 }
 
@@ -180,10 +151,10 @@ export async function importRows(
   };
   try {
     for await (const { batch, outcomes } of mapAhead(batchesOf(source, { ...state }), BATCHES_AHEAD, store)) {
-      const refused = refusedOf(batch.rows, outcomes);
-      journal.refuse(refused);
-      state.refused += refused.length;
-      state.items += outcomes.length - refused.length;
+      const rejected = rejectedOf(batch.rows, outcomes);
+      journal.reject(rejected);
+      state.refused += rejected.length;
+      state.items += outcomes.length - rejected.length;
       state.replaced += outcomes.filter((outcome) => 'replaced' in outcome && outcome.replaced).length;
       Object.assign(state, batch.after);
       report(state.rows);
@@ -201,18 +172,21 @@ export async function importRows(
 
 /** Checks all rows as an import does, and stores nothing. Returns the rows that it would reject, except for tokens that are taken. */
 export async function checkRows(
-  target: Target,
+  { batches, ctx, input }: Target,
   source: AsyncIterable<readonly Row[]>,
   report: (rows: number) => void,
-): Promise<{ readonly rows: number; readonly refused: readonly RefusedRow[] }> {
-  const refused: RefusedRow[] = [];
+): Promise<{ readonly rows: number; readonly rejected: readonly RejectedRow[] }> {
+  const rejected: RejectedRow[] = [];
   let rows = 0;
-  const check = async (batch: Batch) => ({ batch, outcomes: await checkBatch(target, batch) });
+  const check = async (batch: Batch) => ({
+    batch,
+    outcomes: await outcomesOf(batch.rows, (items) => batches.checkMany(ctx, input, items)),
+  });
   const nothing = { rows: 0, layout: '' };
   for await (const { batch, outcomes } of mapAhead(batchesOf(source, nothing), BATCHES_AHEAD, check)) {
-    refused.push(...refusedOf(batch.rows, outcomes));
+    rejected.push(...rejectedOf(batch.rows, outcomes));
     rows = batch.after.rows;
     report(rows);
   }
-  return { rows, refused };
+  return { rows, rejected };
 }

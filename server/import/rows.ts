@@ -1,23 +1,11 @@
 import { CommandError } from '../cli/command.ts';
+import type { BatchError } from '../vault/batch/schema.ts';
 
-/** The error of a row, without any content of the row. */
-export interface Refusal {
-  readonly code: string;
-  readonly error: string;
-  readonly field?: string | undefined;
-}
-
-/** A row: the JSON text of an item, or its error. */
+/** A row: the JSON text of an item, or its error, which contains nothing of the row. */
 export interface Row {
   /** The line of the file where it begins, from 1. */
   readonly line: number;
-  readonly item: Uint8Array | Refusal;
-}
-
-/** A rejected row, by its line. */
-export interface RefusedRow {
-  readonly line: number;
-  readonly refusal: Refusal;
+  readonly item: Uint8Array | BatchError;
 }
 
 const NEWLINE = 0x0a;
@@ -29,12 +17,8 @@ const SUM = /^\{"count":(\d+),"sha256":"([0-9a-f]{64})"\}\s*$/;
 
 /** Facts from the end of a file. */
 export interface FileEnd {
-  /** Whether the last line was that of an export, and matched the others. */
+  /** True if the last line was that of an export, and matched the others. */
   isWhole: boolean;
-}
-
-function isBlank(line: Uint8Array): boolean {
-  return line.every((byte) => byte <= SPACE);
 }
 
 /** Returns the rows of whole lines, the first of which has this number; also the number of lines. */
@@ -44,7 +28,7 @@ function rowsOf(text: Uint8Array, first: number): { readonly rows: Row[]; readon
   for (let at = 0; at < text.length; lines++) {
     const end = text.indexOf(NEWLINE, at);
     const item = text.subarray(at, end === -1 ? text.length : end);
-    if (!isBlank(item)) {
+    if (item.some((byte) => byte > SPACE)) {
       rows.push({ line: first + lines, item });
     }
     at += item.length + 1;

@@ -5,7 +5,7 @@ import { readTextFile } from '../cli/file.ts';
 import { streamOf } from '../core/byte-stream.ts';
 import type { Mapped } from './columns.ts';
 import { csvRows } from './csv.ts';
-import { type FileEnd, jsonRows, type Row } from './rows.ts';
+import { type FileEnd, jsonRows } from './rows.ts';
 
 /** The name of standard input. */
 export const STANDARD_INPUT = '-';
@@ -20,22 +20,10 @@ export interface SourceOptions {
   readonly identity: string | undefined;
 }
 
-/** The rows of a file, and the share of it that has been read. */
-interface Source {
-  readonly rows: AsyncIterable<readonly Row[]>;
-  readonly end: FileEnd;
-  /** 0 to 1; undefined for standard input. */
-  readonly share: () => number | undefined;
-}
-
-/** Reads the identities of a file that `age-keygen` wrote. */
-async function readIdentities(path: string): Promise<readonly string[]> {
-  const lines = (await readTextFile(path)).split('\n').map((line) => line.trim());
-  return lines.filter((line) => line !== '' && !line.startsWith('#'));
-}
-
 async function* opened(bytes: AsyncGenerator<Uint8Array>, identity: string): AsyncGenerator<Uint8Array> {
-  const identities = await readIdentities(identity);
+  // As `age-keygen` writes them.
+  const lines = (await readTextFile(identity)).split('\n').map((line) => line.trim());
+  const identities = lines.filter((line) => line !== '' && !line.startsWith('#'));
   let isOpen = false;
   try {
     const stream = await openAgeFile(await streamOf(bytes), identities);
@@ -55,7 +43,7 @@ async function* opened(bytes: AsyncGenerator<Uint8Array>, identity: string): Asy
 }
 
 /** Opens the file to import. Throws if it cannot be read. */
-export async function openSource({ path, format, identity, ...csv }: SourceOptions): Promise<Source> {
+export async function openSource({ path, format, identity, ...csv }: SourceOptions) {
   const isInput = path === STANDARD_INPUT;
   const size = isInput ? undefined : await sizeOf(path);
   let read = 0;
@@ -70,6 +58,7 @@ export async function openSource({ path, format, identity, ...csv }: SourceOptio
   return {
     end,
     rows: format === 'csv' ? csvRows(bytes, csv) : jsonRows(bytes, end),
+    /** The part of the file that has been read, 0 to 1; undefined for standard input. */
     share: () => (size === undefined ? undefined : read / Math.max(1, size)),
   };
 }

@@ -9,7 +9,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { CommandError } from '../cli/command.ts';
 import { errorCode } from '../config/folder.ts';
-import type { RefusedRow } from './rows.ts';
+import type { BatchError } from '../vault/batch/schema.ts';
 
 const COUNT = Type.Integer({ minimum: 0 });
 const State = Type.Object({
@@ -32,7 +32,10 @@ const State = Type.Object({
   ended_at: Type.Optional(Type.String({ pattern: '^[0-9TZ:.-]+$' })),
 });
 /** The progress of an import. */
-export type State = Static<typeof State>;
+type State = Static<typeof State>;
+
+/** The error of a row, and the line of the file where the row begins. */
+export type RejectedRow = BatchError & { readonly line: number };
 
 const MODE = 0o600;
 /** Follows no link: in a folder that is writable by others it could lead to any file. */
@@ -56,10 +59,8 @@ export class Journal {
   }
 
   /** Adds the rejected rows of the last batch; in memory until `save`. */
-  refuse(rows: readonly RefusedRow[]): void {
-    for (const { line, refusal } of rows) {
-      this.lines += `${JSON.stringify({ line, ...refusal })}\n`;
-    }
+  reject(rows: readonly RejectedRow[]): void {
+    this.lines += rows.map((row) => `${JSON.stringify(row)}\n`).join('');
   }
 
   /** Writes the errors, then the state. Both survive the end of the process and of the machine. No-op before `begin`. */
@@ -68,39 +69,24 @@ export class Journal {
       return;
     }
     if (this.lines !== '') {
-      await this.saveErrors().catch((error: unknown) => {
-        throw new CommandError(`${this.path}.errors cannot be written (${errorCode(error)}).`, 1);
-      });
+      await this.saveErrors();
     }
     await write(`${this.path}.import`, this.state);
   }
 
   private async saveErrors(): Promise<void> {
-    const file = await open(`${this.path}.errors`, ERRORS_FLAGS, MODE);
     try {
+      await using file = await open(`${this.path}.errors`, ERRORS_FLAGS, MODE);
       // Errors of rows that are imported again are written again.
       await file.truncate(this.state.error_bytes);
       await file.appendFile(this.lines);
       await file.sync();
-    } finally {
-      await file.close();
+    } catch (error) {
+      throw new CommandError(`${this.path}.errors cannot be written (${errorCode(error)}).`, 1);
     }
     this.state.error_bytes += Buffer.byteLength(this.lines);
     this.lines = '';
   }
-}
-
-/** Opens the files of an import, `PATH.import` and `PATH.errors`. Throws for those of another import, and of a complete one. */
-export async function openJournal(path: string, asked: string): Promise<Journal> {
-  return new Journal(path, await stateFor(path, asked));
-}
-
-/** Whether the name exists, even as a dangling link. */
-function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function readState(path: string): Promise<State | undefined> {
@@ -120,15 +106,16 @@ async function readState(path: string): Promise<State | undefined> {
   }
 }
 
-/** Reads the state to continue with, or makes that of a new import. */
-async function stateFor(path: string, asked: string): Promise<State> {
+/** Opens the files of an import, `PATH.import` and `PATH.errors`. Throws for those of another import, and of a complete one. */
+export async function openJournal(path: string, asked: string): Promise<Journal> {
   const found = await readState(`${path}.import`);
   if (found === undefined) {
-    if (await exists(`${path}.errors`)) {
+    // Even a dangling link is an existing file.
+    if (await lstat(`${path}.errors`).catch(() => undefined)) {
       throw new CommandError(`${path}.errors is there already: move it away first.`, 1);
     }
     const nothing = { rows: 0, layout: '', items: 0, replaced: 0, refused: 0, error_bytes: 0 };
-    return { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing };
+    return new Journal(path, { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing });
   }
   if (found.ended_at !== undefined) {
     throw new CommandError(
@@ -142,7 +129,7 @@ async function stateFor(path: string, asked: string): Promise<State> {
       1,
     );
   }
-  return found;
+  return new Journal(path, found);
 }
 
 async function write(path: string, state: State): Promise<void> {

@@ -29,12 +29,11 @@ export class Roots {
     return new Roots(store, crypto, cell, now, record, facts, await crypto.cursorKeys());
   }
 
-  /** Returns the facts of the record as it was last read. */
   current(): RootFacts {
     return this.facts;
   }
 
-  /** Whether an older or newer root is known besides the one in use. */
+  /** True if an older or newer root is known besides the one in use. */
   hasOther(): boolean {
     return this.facts.ids.length > 1;
   }
@@ -49,10 +48,7 @@ export class Roots {
     return this.keys;
   }
 
-  /**
-   * Reads the record, and passes it to the threads if it has changed. Rejects, and changes nothing, if the record does not open
-   * or Redis is not available.
-   */
+  /** Reads the record, and passes a changed one to the threads. Rejects without a change if it does not open. */
   async refresh(): Promise<RootFacts> {
     const installation = await this.store.read();
     if (installation !== undefined && !installation.root.equals(this.record)) {

@@ -8,15 +8,12 @@ const heartbeat = script(heartbeatText);
 /** The time that a server counts as running after a heartbeat. */
 const LEASE_MS = 15_000;
 
-/** A running server of this vault. */
 export interface ServerEntry {
   /** A random id of the process. */
   readonly id: string;
-  /** The host name of its machine. */
   readonly host: string;
   /** The same for processes that share a network stack, and so the ports; empty if unknown. */
   readonly network: string;
-  /** The configured listen address. */
   readonly address: string;
   readonly port: number;
   readonly pid: number;
@@ -38,12 +35,10 @@ export class ServerStore {
     return this.run(entry.id, write(entry));
   }
 
-  /** Returns all running servers. */
   list(): Promise<readonly ServerEntry[]> {
     return this.run('', '');
   }
 
-  /** Removes a server that stops. */
   async leave(id: string): Promise<void> {
     await this.run(id, '');
   }

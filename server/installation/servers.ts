@@ -2,13 +2,11 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { ServerEntry, ServerStore } from './server-store.ts';
 
-/** The interval of heartbeats. */
 const HEARTBEAT_MS = 5_000;
 
 /** The other servers of the same vault, as seen by one server that listens, or will listen, on an address. */
 export class Siblings {
   private readonly entry: ServerEntry;
-  /** The state of the root record at the last heartbeat. */
   private roots = '';
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -28,7 +26,7 @@ export class Siblings {
     };
   }
 
-  /** Whether another one listens on this server's address and port, on the same network stack. */
+  /** Returns whether another one listens on this server's address and port, on the same network stack. */
   async havePort(): Promise<boolean> {
     const { network, address, port } = this.entry;
     const isSame = (one: ServerEntry): boolean =>

@@ -43,7 +43,7 @@ export class InstallationStore {
     return isOk(await this.redis.run(replaceField, [redisKeys.installation], ['root', read, root]));
   }
 
-  /** Whether a restore was started and not finished. Such a vault must not be used. */
+  /** Returns whether a restore was started and not finished. Such a vault must not be used. */
   async isHalfRestored(): Promise<boolean> {
     return (await this.redis.command('HGET', [redisKeys.installation, RESTORING])) !== null;
   }
@@ -72,10 +72,7 @@ export class InstallationStore {
     return Number((await this.redis.command('GET', [redisKeys.lastBackup])) ?? 0);
   }
 
-  /**
-   * Resolves if Redis accepts a write. On a Cluster one serving master is enough: a server must stay in use for the slots of
-   * the other nodes.
-   */
+  /** Resolves if Redis accepts a write; on a Cluster one serving master is enough, for the slots of that one. */
   async probe(): Promise<void> {
     try {
       await this.redis.write('HSET', [redisKeys.installation, 'probe', 1]);

@@ -1,9 +1,8 @@
-import { defineCommand, type Result, type Table } from '../cli/command.ts';
+import { defineCommand, type Result, type Table, type Values } from '../cli/command.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import type { JobListing } from './listing.ts';
 import type { Job } from './schema.ts';
 
-/** The needs of commands about jobs. */
 interface Needs extends OperatorNeeds {
   readonly jobListing: JobListing;
 }
@@ -18,7 +17,7 @@ const LIST = {
   limit: { kind: 'number', value: 'N', help: 'the newest of them (100)', minimum: 1, maximum: 10_000 },
 } as const;
 
-function attemptText({ attempts }: Pick<Job, 'attempts'>): string {
+function attemptText(attempts: Job['attempts']): string {
   const last = attempts.at(-1);
   return last === undefined ? '0' : `${attempts.length}, last ${last.status_code ?? last.error ?? ''}`;
 }
@@ -27,8 +26,8 @@ function tableOf(jobs: readonly Job[]): Table {
   return {
     columns: ['Job', 'Kind', 'Status', 'Host', 'Attempts', 'Webhook', 'Accepted'],
     rows: jobs.map((job) => [
-      ...[job.id, job.kind, job.status, job.host, attemptText(job)],
-      ...[job.webhook === undefined ? '' : attemptText(job.webhook), job.created_at],
+      ...[job.id, job.kind, job.status, job.host, attemptText(job.attempts)],
+      ...[job.webhook === undefined ? '' : attemptText(job.webhook.attempts), job.created_at],
     ]),
     empty: 'There are no such jobs.',
   };
@@ -77,13 +76,18 @@ const listJobs = defineCommand({
   },
 });
 
-const showJob = defineCommand({
-  words: ['job', 'show'],
+/** Common members of commands on one job. */
+const ONE_JOB = {
   argument: 'ID',
   options: ACCOUNT,
-  summary: 'Shows a job with its attempts.',
   opens: 'vault',
-  check: ({ options }) => checkAccount(options),
+  check: ({ options }: { readonly options: Values<typeof ACCOUNT> }) => checkAccount(options),
+} as const;
+
+const showJob = defineCommand({
+  ...ONE_JOB,
+  words: ['job', 'show'],
+  summary: 'Shows a job with its attempts.',
   async run({ argument: id, options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
     const job = await withCommandErrors(() => needs.jobListing.read(ctx, id));
@@ -92,13 +96,10 @@ const showJob = defineCommand({
 });
 
 const redeliverJob = defineCommand({
+  ...ONE_JOB,
   words: ['job', 'redeliver'],
-  argument: 'ID',
-  options: ACCOUNT,
   summary: 'Delivers the report of a job that has ended again.',
   audit: { action: 'job.redeliver', account: 'option' },
-  opens: 'vault',
-  check: ({ options }) => checkAccount(options),
   async run({ argument: id, options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
     const job = await withCommandErrors(() => needs.jobListing.redeliver(ctx, id));
@@ -107,13 +108,10 @@ const redeliverJob = defineCommand({
 });
 
 const cancelJob = defineCommand({
+  ...ONE_JOB,
   words: ['job', 'cancel'],
-  argument: 'ID',
-  options: ACCOUNT,
   summary: 'Cancels a job of which nothing was begun.',
   audit: { action: 'job.cancel', account: 'option' },
-  opens: 'vault',
-  check: ({ options }) => checkAccount(options),
   async run({ argument: id, options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
     const { jobListing } = needs;
@@ -122,5 +120,4 @@ const cancelJob = defineCommand({
   },
 });
 
-/** The commands `job list`, `show`, `redeliver` and `cancel`. */
 export const jobCommands = [listJobs, showJob, redeliverJob, cancelJob];

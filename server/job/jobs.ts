@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
 import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
+import type { KeyDependent } from '../key/opener.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { JobQueue } from './queue.ts';
 import { ELSEWHERE_MS, type JobSteps } from './steps.ts';
@@ -19,10 +20,21 @@ export function jobIdOf(kind: 'capture' | 'proxy', seed: string): string {
   return createHash('sha256').update(`${kind} ${seed}`).digest('base64url').slice(0, 22);
 }
 
-/**
- * Asynchronous requests of a server, from acceptance to the last call of the webhook. They are stored; the queue decides
- * which server takes the next step of which job.
- */
+export class KeyJobs implements KeyDependent {
+  constructor(
+    private readonly store: JobStore,
+    private readonly queue: JobQueue,
+  ) {}
+
+  async removeOfKey(aid: string, kid: string): Promise<void> {
+    for await (const ids of this.store.removeOfKey(aid, kid)) {
+      // An entry that stays in the queue is an id without a job: it ends when it is due.
+      await Promise.all(ids.map((id) => this.queue.remove(`${aid}.${id}`).catch(() => undefined)));
+    }
+  }
+}
+
+/** Accepts stored jobs and runs them to the last call of the webhook; the queue assigns their steps to servers. */
 export class ProxyJobs {
   private isClosed = false;
 
@@ -74,12 +86,10 @@ export class ProxyJobs {
     return this.queue.isOpen ? this.queue.size() : undefined;
   }
 
-  /** Returns the number of jobs that this server works on. */
   inFlight(): number {
     return this.slots.running();
   }
 
-  /** Starts to take steps of jobs. */
   start(): void {
     this.queue.start((name) => this.run(name));
   }
@@ -96,10 +106,7 @@ export class ProxyJobs {
     await this.queue.close();
   }
 
-  /**
-   * Takes the next steps of the job `aid.id`. Returns the ms until the one after them, undefined when there is none. Throws
-   * errors after which the queue should retry.
-   */
+  /** Runs the steps of the job `aid.id` that are due. Returns the ms until the next one; throws if the queue should retry. */
   private async run(name: string): Promise<number | undefined> {
     const [aid = '', id = ''] = name.split('.');
     if (this.isClosed) {

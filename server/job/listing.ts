@@ -1,11 +1,10 @@
 import type { DescribedJob } from '../../workers/jobs/proxy/jobs.ts';
-import type { ProxyRequester } from '../call/send.ts';
 import { listStreamOf } from '../core/byte-stream.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
-import type { ServiceSettings } from '../core/settings.ts';
+import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Account, AccountContext } from '../request/context.ts';
@@ -17,7 +16,7 @@ import type { JobQueue } from './queue.ts';
 import type { Job, JobKind, JobStatus } from './schema.ts';
 import type { EndedAttempt, JobDetails, JobPosition, JobState, JobStore } from './store/jobs.ts';
 
-/** Filter of a listing; times in ms since 1970, `after` inclusive, `before` exclusive. */
+/** Filter of a listing: times in ms since 1970, `after` inclusive, `before` exclusive. */
 interface JobQuery {
   readonly status?: JobStatus | undefined;
   readonly kind?: JobKind | undefined;
@@ -27,20 +26,20 @@ interface JobQuery {
 }
 
 const STEP = 256;
-/** Jobs that one request reads; a page of a narrow filter may be short, or empty, and have a next one. */
-const LOOKED_MAX = 2_048;
+/** Maximum number of jobs that one request reads: a page of a narrow filter may be short, or empty, and have a next one. */
+const READ_MAX = 2_048;
 /** Bytes of the records of one page together; one alone may have more. */
 const BYTES_MAX = 4 * 1_048_576;
 const NO_BYTES = new Uint8Array(0);
 const ID = /^[A-Za-z0-9_-]{22}$/;
 
-/** A part of a listing: the jobs in it that are wanted, and where it goes on. */
+/** A part of a listing: its matching jobs, and the position after it. */
 interface Found {
   readonly states: readonly JobState[];
   readonly next: JobPosition | undefined;
 }
 
-/** Asynchronous requests and webhooks as their account sees them: listed, cancelled, and reported again. */
+/** Lists, cancels and redelivers asynchronous requests and webhooks of accounts. */
 export class JobListing {
   constructor(
     private readonly store: JobStore,
@@ -48,7 +47,7 @@ export class JobListing {
     private readonly keys: KeyOpener,
     private readonly jobs: ProxyJobs,
     private readonly queue: JobQueue,
-    private readonly requesters: readonly ProxyRequester[],
+    private readonly requesters: readonly NetworkTokenRequester[],
     private readonly metering: Metering,
     private readonly recordEvent: RecordEvent,
     private readonly cursors: Cursors,
@@ -68,7 +67,6 @@ export class JobListing {
     const scope = [account.aid, 'GET /v1/proxy/job', status, kind, after, before];
     const from = token === undefined ? undefined : (this.cursors.verify(scope, token) as JobPosition); // signed below
     const found = await this.look(account, await this.kidsOf(account), query, from, limit);
-    // Reports may be long: what is opened at once is bounded.
     const states = await this.short(account.aid, found.states);
     const last = states.at(-1);
     const next = states.length < found.states.length ? last : found.next;
@@ -78,7 +76,6 @@ export class JobListing {
     return { jobs, nextToken: place && this.cursors.sign(scope, place) };
   }
 
-  /** Returns all jobs, newest first, as the JSON text of a list. */
   async listAll(ctx: AccountContext, query: JobQuery): Promise<ReadableStream<Uint8Array>> {
     const stream = await listStreamOf(this.readAll(ctx.account, query));
     this.metering.count(ctx, 'list');
@@ -102,50 +99,39 @@ export class JobListing {
       throw new VaultError('job_started');
     }
     const outcome = { kind: 'failure', code: 'job_cancelled' } as const;
-    // The request goes, and with it the data of the item; what is listed of it stays.
+    // The request is removed with the data of the item; its listed part stays.
     const report = { place: { aid, id }, job: detail.record, outcome, content: NO_BYTES };
     const record = state.phase === 'send' ? await this.crypto.sealReport(report) : detail.record;
-    const word = await this.store.cancel(aid, id, record, this.now());
-    if (word !== 'ok') {
+    if ((await this.store.cancel(aid, id, record, this.now())) !== 'ok') {
       throw new VaultError('job_started');
     }
     this.recordEvent('job_cancelled', { job: id, account: account.name });
-    // One that stays in the queue finds nothing to do.
+    // An entry that stays in the queue does nothing.
     await this.queue.remove(`${aid}.${id}`).catch(() => undefined);
   }
 
-  /**
-   * Delivers the report of an ended job again: the same body under the same id. Rejects with `job_not_found`,
-   * `job_not_finished`, `job_cancelled` and `jobs_full`.
-   */
+  /** Delivers the same report again. Rejects with `job_not_found`, `job_not_finished`, `job_cancelled` and `jobs_full`. */
   async redeliver({ account }: AccountContext, id: string): Promise<Job> {
     const { aid } = account;
     if (!(await this.find(account, id)).hasEnded) {
       throw new VaultError('job_not_finished');
     }
     const repeated = await this.store.repeat(aid, id, this.now());
-    switch (repeated.kind) {
-      case 'cancelled':
-        throw new VaultError('job_cancelled');
-      case 'full':
-        throw new VaultError('jobs_full');
-      case 'gone':
-        // Another request was faster, or its time was over in between.
-        throw new VaultError(
-          (await this.store.find(aid, id)) === undefined ? 'job_not_found' : 'job_not_finished',
-        );
-      case 'ok': {
-        const state = await this.find(account, id);
-        const shown = await this.shownNow(account, state);
-        this.recordEvent('job_redelivered', { job: id, account: account.name });
-        // A name of its own: the queue may still hold the one that has just ended.
-        this.jobs.wake(aid, `${id}.${this.randomId()}`, repeated.place);
-        return shown;
-      }
+    if (repeated.kind === 'gone') {
+      // Another request won the race, or the job has expired.
+      const isGone = (await this.store.find(aid, id)) === undefined;
+      throw new VaultError(isGone ? 'job_not_found' : 'job_not_finished');
     }
+    if (repeated.kind !== 'ok') {
+      throw new VaultError(repeated.kind === 'full' ? 'jobs_full' : 'job_cancelled');
+    }
+    const shown = await this.shownNow(account, await this.find(account, id));
+    this.recordEvent('job_redelivered', { job: id, account: account.name });
+    // A new name: the queue may still hold the one that has just ended.
+    this.jobs.wake(aid, `${id}.${this.randomId()}`, repeated.place);
+    return shown;
   }
 
-  /** Removes the jobs of an account whose time is over. */
   async trim(aid: string): Promise<void> {
     if (this.settings.jobRetentionMs > 0) {
       await this.store.trim(aid, this.now() - this.settings.jobRetentionMs);
@@ -166,7 +152,7 @@ export class JobListing {
     } while (next !== undefined);
   }
 
-  /** Reads jobs from a place on, until enough are wanted or many were read. */
+  /** Reads jobs from a place on, until enough match or many were read. */
   private async look(
     { aid }: Account,
     kids: ReadonlySet<string> | undefined,
@@ -178,11 +164,11 @@ export class JobListing {
     const isWanted = (state: JobState): boolean =>
       (status === undefined || statusOf(state) === status) &&
       (kind === undefined || state.kind === kind) &&
-      (kids === undefined || (state.kid !== undefined && kids.has(state.kid))) &&
-      !this.isOver(state);
+      isWithin(kids, state) &&
+      !this.isExpired(state);
     const states: JobState[] = [];
     let place = from;
-    for (let looked = 0; looked < LOOKED_MAX; ) {
+    for (let read = 0; read < READ_MAX; ) {
       const page = await this.store.page(aid, place, before, STEP);
       for (const state of page) {
         if (state.createdMs < after) {
@@ -196,7 +182,7 @@ export class JobListing {
         }
         place = { createdMs: state.createdMs, id: state.id };
       }
-      looked += page.length;
+      read += page.length;
       if (page.length < STEP) {
         return { states, next: undefined };
       }
@@ -204,7 +190,7 @@ export class JobListing {
     return { states, next: place };
   }
 
-  /** Returns the jobs of these states; those that are gone or damaged are left out, which verification reports. */
+  /** Returns the jobs of these states, without those that are gone or damaged, which verification reports. */
   private async show(aid: string, states: readonly JobState[]): Promise<readonly Job[]> {
     const details = await this.store.details(aid, states);
     const found = states.flatMap((state, i) => {
@@ -225,7 +211,7 @@ export class JobListing {
     });
   }
 
-  /** Returns the first of these jobs, as many as have records of a bounded length together, and one at least. */
+  /** Returns the first of these jobs whose records have a bounded length together, and one at least. */
   private async short(aid: string, states: readonly JobState[]): Promise<readonly JobState[]> {
     const lengths = await this.store.lengths(aid, states);
     let bytes = 0;
@@ -239,11 +225,10 @@ export class JobListing {
   /** Returns the state of a job that its caller may see; `job_not_found` for any other. */
   private async find(account: Account, id: string): Promise<JobState> {
     const state = ID.test(id) ? await this.store.find(account.aid, id) : undefined;
-    if (state === undefined || this.isOver(state)) {
+    if (state === undefined || this.isExpired(state)) {
       throw new VaultError('job_not_found');
     }
-    const kids = await this.kidsOf(account);
-    if (kids !== undefined && (state.kid === undefined || !kids.has(state.kid))) {
+    if (!isWithin(await this.kidsOf(account), state)) {
       throw outsideScope('this key');
     }
     return state;
@@ -269,16 +254,19 @@ export class JobListing {
     return new Set((await Promise.all(found)).flatMap((key) => (key === undefined ? [] : [key.kid])));
   }
 
-  /** Whether an ended job is not listed any more. */
-  private isOver({ hasEnded, endedMs }: JobState): boolean {
+  private isExpired({ hasEnded, endedMs }: JobState): boolean {
     const { jobRetentionMs } = this.settings;
     return hasEnded && jobRetentionMs !== 0 && (endedMs ?? 0) + jobRetentionMs <= this.now();
   }
 }
 
-/** A job as callers see it. */
+/** Tells whether the vault key of a job is among those that a caller is limited to. */
+function isWithin(kids: ReadonlySet<string> | undefined, { kid }: JobState): boolean {
+  return kids === undefined || (kid !== undefined && kids.has(kid));
+}
+
 function shownOf(
-  requesters: readonly ProxyRequester[],
+  requesters: readonly NetworkTokenRequester[],
   state: JobState,
   { sent, told }: JobDetails,
   described: DescribedJob,
@@ -306,30 +294,16 @@ function shownOf(
   };
 }
 
-/** The status of a job. */
-function statusOf({
-  hasEnded,
-  phase,
-  kind,
-  attempts,
-  isInFlight,
-  isUndelivered,
-  isRepeated,
-  outcome,
-}: JobState): JobStatus {
-  if (!hasEnded) {
-    const isBegun = attempts > 0 || isInFlight;
-    return phase === 'send'
-      ? isBegun
-        ? 'sending'
-        : 'waiting'
-      : isBegun || isRepeated || kind !== 'capture'
-        ? 'reporting'
-        : 'waiting';
+function statusOf(state: JobState): JobStatus {
+  const { kind, outcome = kind === 'capture' ? 'done' : 'unknown' } = state;
+  if (state.hasEnded) {
+    return outcome === 'done' && state.isUndelivered ? 'failed' : outcome;
   }
-  // Earlier versions did not record how a request had ended.
-  const known = outcome ?? (kind === 'capture' ? 'done' : 'unknown');
-  return known === 'done' && isUndelivered ? 'failed' : known;
+  const isBegun = state.attempts > 0 || state.isInFlight;
+  if (state.phase === 'send') {
+    return isBegun ? 'sending' : 'waiting';
+  }
+  return isBegun || state.isRepeated || kind !== 'capture' ? 'reporting' : 'waiting';
 }
 
 function timeOf(ms: number): string {

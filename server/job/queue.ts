@@ -7,38 +7,25 @@ import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.
 import { redisKeys } from '../redis/records/keys.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
-/** Time and order of a run. */
 export interface AddOptions {
   readonly delayMs?: number;
   /** From 1. Of the ids that can run, those with a smaller place run first. */
   readonly place?: number;
 }
 
-/** Settings of a queue that only its tests change. */
+/** Settings of a queue; tests change them. */
 export interface JobQueueSettings {
-  /** Ids that this process runs at the same time. */
+  /** Maximum number of ids that this process runs at once. */
   readonly concurrency: number;
-  /** The delay after a run has thrown, from and to. */
+  /** The shortest and longest delay after a run has thrown. */
   readonly thrownMs: readonly [number, number];
 }
 
 /** Runs an id; returns the ms until it runs again, or undefined if it is done. */
 export type RunJob = (id: string) => Promise<number | undefined>;
 
-/** The connections that run ids. */
-interface Running {
-  readonly redis: RawRedis;
-  readonly worker: Worker;
-}
-
-/** The connection that adds ids. */
-interface Adding {
-  readonly redis: RawRedis;
-  readonly queue: Queue;
-}
-
 const NAME = 'run';
-/** The largest priority that the library accepts. */
+/** The largest priority of the library. */
 const PLACE_MAX = 2_097_151;
 /** The timeout of `add` and `size`. */
 const TIMEOUT_MS = 2_000;
@@ -55,14 +42,12 @@ const STORED = { removeOnComplete: true, removeOnFail: true } as const;
 /** A queue of ids in Redis. Each id is run by one process at a time; ids have no meaning for the queue. */
 export class JobQueue {
   private readonly watch = watchConnections((event) => this.report(event));
-  /** Runs in flight. */
   private readonly runs = new Set<Promise<unknown>>();
-  private adding: Adding | undefined;
-  private running: Running | undefined;
+  private adding: { readonly redis: RawRedis; readonly queue: Queue } | undefined;
+  private running: { readonly redis: RawRedis; readonly worker: Worker } | undefined;
   private draining: Promise<void> | undefined;
   private closing: Promise<void> | undefined;
 
-  /** `recordEvent` gets names only: of disconnected and reconnected Redis, of runs that throw, and of other errors. */
   constructor(
     private readonly target: RedisTarget,
     private readonly recordEvent: RecordEvent,
@@ -80,7 +65,7 @@ export class JobQueue {
     await this.ask((queue) => queue.remove(id));
   }
 
-  /** Whether the queue has connected: at its first use. */
+  /** Tells whether the queue has connected: at its first use. */
   get isOpen(): boolean {
     return this.adding !== undefined || this.running !== undefined;
   }
@@ -90,7 +75,6 @@ export class JobQueue {
     return this.ask((queue) => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized'));
   }
 
-  /** Starts to run ids. */
   start(run: RunJob): void {
     if (this.running !== undefined || this.draining !== undefined) {
       return;
@@ -116,7 +100,6 @@ export class JobQueue {
     return this.draining;
   }
 
-  /** Drains, and closes the connections. */
   close(): Promise<void> {
     this.closing ??= Promise.resolve().then(async () => {
       await this.drain();
@@ -135,7 +118,7 @@ export class JobQueue {
   }
 
   /** Connects at the first use, so that a command line that sends no requests opens no second connection. */
-  private connect(): Adding {
+  private connect() {
     if (this.adding === undefined) {
       const redis = openRawRedis(this.target, false);
       this.watch.add(redis);
@@ -166,7 +149,6 @@ export class JobQueue {
     }
   }
 
-  /** The library's handler of a job. */
   private async handle(run: RunJob, job: Job, token: string | undefined): Promise<void> {
     const running = this.runOnce(run, job.id ?? '');
     this.runs.add(running);

@@ -7,7 +7,6 @@ import { Message, NO_QUERY } from '../schema/common.ts';
 import type { JobListing } from './listing.ts';
 import { Job, JobList, JobPath, JobQuery } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly admission: Admission;
   readonly jobListing: JobListing;

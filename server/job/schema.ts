@@ -2,9 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { NextToken, ShownReference, Timestamp, Token } from '../schema/common.ts';
 import { FilterTime, Limit } from '../schema/kinds.ts';
 
-/** Kinds of jobs. */
 export const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
-/** Statuses of jobs. */
 export const JOB_STATUSES = [
   'waiting',
   'sending',

@@ -4,6 +4,7 @@ import { isOutcomeUnknown, type RetryPause } from '../call/outcome.ts';
 import {
   type CallSender,
   type Concluded,
+  type LogNames,
   logNamesOf,
   type ProxyJob,
   recordFault,
@@ -27,22 +28,20 @@ const WEBHOOK_MS = 10_000;
 /** The time after which a job that another server works on is read again, ms. */
 export const ELSEWHERE_MS = 1_000;
 const NO_BYTES = new Uint8Array(0);
-/** The outcome of a reply that was kept in case no better one comes. */
+/** The outcome of a kept reply after which no better one came. */
 const LAST_REPLY = { kind: 'reply', statusCode: 0, headers: [] } as const;
 const LAST_UNSTORED = { ...LAST_REPLY, kind: 'unstored' } as const;
-/** Codes of attempts that another one could have followed. */
+/** Codes of attempts that could have been repeated. */
 const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'target_timeout', 'overloaded']);
 
-/** A job that has been read, and its names in the log. Third parties know its id as `X-Vault-Request-Id`. */
+/** A job that was read, and its names in the log. Third parties receive its id as `X-Vault-Request-Id`. */
 interface Step {
   readonly place: JobPlace;
   readonly stored: StoredJob;
-  readonly names: ReturnType<typeof logNamesOf>;
-  /** The kind of a request; a call of a webhook has none. */
+  readonly names: LogNames;
   readonly what?: ProxyKind;
 }
 
-/** The outcome of a request, and its report. */
 interface Report {
   readonly record: Uint8Array;
   readonly outcome: Concluded['outcome'];
@@ -50,7 +49,7 @@ interface Report {
 
 /** Steps of jobs: attempts to send a request, then calls of its webhook. */
 export class JobSteps {
-  /** Attempts of this process that are recorded, perhaps, and certainly not made. */
+  /** Attempts of this process that may be recorded, and were certainly not made. */
   private readonly unsent = new Set<string>();
 
   constructor(
@@ -66,10 +65,7 @@ export class JobSteps {
     private readonly now: Clock,
   ) {}
 
-  /**
-   * Takes the step of phase `send`: an attempt to send the request, or the end of it. Returns the ms until the next step,
-   * undefined when there is none. Throws transient errors, and `integrity_failed`.
-   */
+  /** Executes the step of phase `send`. Returns the ms until the next one, undefined for none. Throws transient errors. */
   async send(place: JobPlace, stored: StoredJob): Promise<number | undefined> {
     const { record, attempts: made, flight } = stored;
     const opened = await this.crypto.openJob({ place, job: record });
@@ -98,7 +94,7 @@ export class JobSteps {
     return nonce === undefined ? ELSEWHERE_MS : this.attempt(job, step, nonce);
   }
 
-  /** Takes the step of phase `tell`: a call of the webhook. Returns the ms until the next one, undefined when it is done. */
+  /** Executes the step of phase `tell`: a call of the webhook. Returns the ms until the next one, undefined when it is done. */
   async tell(place: JobPlace, stored: StoredJob): Promise<number | undefined> {
     const { aid, id } = place;
     const { facts, secret, body } = await this.crypto.openReport({ place, report: stored.record });
@@ -121,9 +117,10 @@ export class JobSteps {
     const timestampSeconds = Math.floor(this.now() / 1_000);
     // Webhooks share no connection with requests.
     const owner = `${aid}/webhook/${facts.summary?.actor ?? ''}`;
-    const call = { owner, id, url, secret, body, hosts: account.hosts, timestampSeconds };
+    const { hosts } = account;
+    const call = { owner, id, url, secret, body, hosts, timestampSeconds, deadlineMs: WEBHOOK_MS };
     const startedAt = performance.now();
-    const outcome = await this.thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
+    const outcome = await this.thirdParties.deliver(call);
     const made = stored.attempts + 1;
     const ms = Math.round(performance.now() - startedAt);
     const entry = 'status' in outcome ? { ms, status: outcome.status } : { ms, code: outcome.code };
@@ -140,7 +137,7 @@ export class JobSteps {
     return this.finish(place, nonce, outcome.delivered, entry);
   }
 
-  /** Returns the account of a job; undefined if it was deleted, also where another account has its name now. */
+  /** Returns the account of a job; undefined if it was deleted, even if another account has its name now. */
   private async ownerOf({ aid }: JobPlace, name: string): Promise<Account | undefined> {
     const account = await this.accounts.lookUp(name);
     return account?.aid === aid ? account : undefined;
@@ -151,7 +148,7 @@ export class JobSteps {
     return undefined;
   }
 
-  /** Records an attempt before it is made; undefined if another server was faster. Its nonce makes a retry safe. */
+  /** Records an attempt before it is made; undefined if another server has won the race. Its nonce makes a retry safe. */
   private async beginAttempt(
     { place: { aid, id }, stored }: Step,
     bill?: JobBill,
@@ -200,14 +197,14 @@ export class JobSteps {
       return await this.sealReport(step, concluded);
     } catch (error) {
       recordFault(this.recordEvent, step.names, error);
-      // The target has answered: the outcome is known, whatever is wrong here.
+      // The target has answered: the outcome is known.
       return this.sealReport(step, failed(asVaultError(error).code));
     }
   }
 
   /**
-   * Ends a request without another attempt. Where the attempts have run out, the last reply is the outcome; a request that was
-   * sent after it, or with `open` just now, makes it unknown.
+   * Ends a request without another attempt. After the last attempt, the last reply is the outcome, which a request that was
+   * sent after it, or with `open` just now, makes unknown.
    */
   private async giveUp(
     step: Step,
@@ -231,7 +228,7 @@ export class JobSteps {
     return { record: await withRetries(() => this.crypto.sealReport(report), isTransient), outcome };
   }
 
-  /** Replaces the request, and with it the card data, by its report. */
+  /** Replaces the request with its card data by its report. */
   private async startReport(
     { place: { aid, id }, names }: Step,
     flight: string,

@@ -7,7 +7,6 @@ import { compileJsonBody } from '../schema/json-body.ts';
 import type { Recoveries } from './recoveries.ts';
 import { CreateRecoveryBody, RecoverBody, type Recovery } from './schema.ts';
 
-/** The needs of commands about recoveries. */
 interface Needs extends OperatorNeeds {
   readonly recoveries: Recoveries;
 }
@@ -76,8 +75,9 @@ const makeCommand = defineCommand({
   async run({ options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
     const passphrase = await readPassphrase(options['passphrase-file']);
-    const { recoveries } = needs;
-    const made = await withCommandErrors(() => recoveries.create(ctx, { ...makeBody(options), passphrase }));
+    const made = await withCommandErrors(() =>
+      needs.recoveries.create(ctx, { ...makeBody(options), passphrase }),
+    );
     const { threshold, shares } = made;
     return resultOf(made, `Any ${threshold} of these ${shares.length} shares open the key.`);
   },
@@ -91,8 +91,7 @@ const statusCommand = defineCommand({
   check: ({ options }) => checkKey(options),
   async run({ options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
-    const { recoveries } = needs;
-    const found = await withCommandErrors(() => recoveries.read(ctx, { user: options.user ?? '' }));
+    const found = await withCommandErrors(() => needs.recoveries.read(ctx, { user: options.user ?? '' }));
     return resultOf(found, `Any ${found.threshold} of these ${found.shares.length} shares open the key.`);
   },
 });
@@ -111,7 +110,6 @@ const RECOVER = {
   },
 } as const;
 
-/** Reads the texts of the shares. */
 async function sharesOf(files: readonly string[] | undefined): Promise<readonly string[]> {
   const texts = files === undefined ? [await Bun.stdin.text()] : await Promise.all(files.map(readTextFile));
   return texts
@@ -141,9 +139,8 @@ const recoverCommand = defineCommand({
     const to = await readPassphrase(options['new-passphrase-file'], 'New passphrase: ');
     const body = { user: options.user, shares, new_passphrase: decodeSecret(to).expose() };
     const { user } = checked<RecoverBody>(readRecover, body, 1);
-    const { recoveries } = needs;
     const given = { user, shares: shares.map(secretBytes), new_passphrase: to };
-    await withCommandErrors(() => recoveries.recoverKey(ctx, given));
+    await withCommandErrors(() => needs.recoveries.recoverKey(ctx, given));
     return {
       data: { user, recovered: true },
       shown: `Key ${user} has its new passphrase. Its endpoints have stopped.`,
@@ -151,5 +148,4 @@ const recoverCommand = defineCommand({
   },
 });
 
-/** The commands `recovery make`, `status` and `recover`. */
 export const recoveryCommands = [makeCommand, statusCommand, recoverCommand];

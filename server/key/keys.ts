@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { preferredLimit } from '../account/preference-values.ts';
 import type { RandomId } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
@@ -10,7 +9,6 @@ import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
 import { type KeyDependent, type KeyHandle, type KeyOpener, namedInBody } from './opener.ts';
 import type { KeyRecords } from './records.ts';
-import type { Key } from './schema.ts';
 import type { KeyStore } from './store.ts';
 
 /** A key with its passphrase, shown once. */
@@ -19,7 +17,6 @@ export interface NewPassphrase {
   readonly passphrase: Secret<string>;
 }
 
-/** The length of a generated passphrase in characters. */
 const GENERATED_LENGTH = 64;
 /** Keys of a page if neither the caller nor the account sets a limit. */
 const LIST_LIMIT = 65_536;
@@ -40,10 +37,7 @@ export class Keys {
     private readonly randomId: RandomId,
   ) {}
 
-  /**
-   * Creates a key, with a generated passphrase if none is given. Rejects with `key_exists`, or with
-   * `idempotency_passphrase_required` if a request with an Idempotency-Key has no passphrase.
-   */
+  /** Creates a key. Rejects with `key_exists`, or in an idempotent request with `idempotency_passphrase_required`. */
   async create(
     ctx: AccountContext,
     input: {
@@ -72,7 +66,8 @@ export class Keys {
       parts: summary ? [user, 'summary'] : [user],
     };
     const { replayed } = await this.idempotency.run(ctx, request, async (seed) => {
-      await this.createOnce(ctx, user, passphrase, kidFromSeed(seed), summary);
+      const kid = createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
+      await this.createOnce(ctx, user, passphrase, kid, summary);
       this.metering.count(ctx, 'key');
       return { user };
     });
@@ -87,9 +82,9 @@ export class Keys {
   async list(
     ctx: AccountContext,
     input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
-  ): Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }> {
+  ) {
     const { aid, preferences } = ctx.account;
-    const limit = preferredLimit(preferences, input.limit, LIST_LIMIT);
+    const limit = input.limit ?? preferences.default_limit ?? LIST_LIMIT;
     const scope = [aid, 'GET /v1/key'];
     const after =
       input.next_token === undefined ? undefined : String(this.cursors.verify(scope, input.next_token));
@@ -98,18 +93,12 @@ export class Keys {
     const page = limit < 0 ? found : found.slice(0, limit);
     const last = page.at(-1);
     this.metering.count(ctx, 'key');
-    return {
-      keys: page.map((user) => ({ user })),
-      ...(found.length > page.length && last !== undefined
-        ? { nextToken: this.cursors.sign(scope, last) }
-        : {}),
-    };
+    const hasNext = found.length > page.length && last !== undefined;
+    const nextToken = hasNext ? this.cursors.sign(scope, last) : undefined;
+    return { keys: page.map((user) => ({ user })), nextToken };
   }
 
-  /**
-   * Replaces the passphrase of a key, by a generated one if none is given. Rejects with `key_not_found`,
-   * `passphrase_wrong`, `too_many_failures`, or `key_changed` if another change came first.
-   */
+  /** Changes a passphrase. Rejects with `key_not_found`, `passphrase_wrong`, `too_many_failures` or `key_changed`. */
   async changePassphrase(
     ctx: AccountContext,
     input: {
@@ -128,10 +117,7 @@ export class Keys {
     return { user: input.user, passphrase: decodeSecret(to) };
   }
 
-  /**
-   * Deletes a key with its data and endpoints. Rejects with `key_not_found`, `key_changed`, or with `key_not_empty` if the
-   * deletion is to be `safe` and the key has data.
-   */
+  /** Deletes a key with its data. Rejects with `key_not_found`, `key_changed`, or if `safe` with `key_not_empty`. */
   async remove(
     ctx: AccountContext,
     { user, safe }: { readonly user: string; readonly safe: boolean },
@@ -143,7 +129,7 @@ export class Keys {
   /** Completes changes and deletions of an account's keys that were interrupted after their records were stored. */
   async sweep(aid: string): Promise<void> {
     for (const { kid, gen } of await this.store.changesLeft(aid)) {
-      await this.opener.finishChange({ aid, kid, gen });
+      await this.opener.finishChange(aid, kid, gen);
     }
     for (const kid of await this.store.purgesLeft(aid)) {
       await this.purge(aid, kid);
@@ -195,11 +181,7 @@ export class Keys {
   }
 
   /** Closes the key's buckets and deletes its record. A request that began before then stores nothing afterwards. */
-  private async removeRecord(
-    { aid, user, kid, record }: KeyHandle,
-    safe: boolean,
-    deletion: string,
-  ): Promise<'ok' | 'changed' | keyof typeof NOT_REMOVED> {
+  private async removeRecord({ aid, user, kid, record }: KeyHandle, safe: boolean, deletion: string) {
     const closed = await this.store.close(kid, deletion);
     if (closed.kind === 'busy') {
       return 'busy';
@@ -220,11 +202,6 @@ export class Keys {
   }
 }
 
-/** Generates a passphrase, as `POST /v1/key` does. */
 export async function generatePassphrase(crypto: Crypto): Promise<SecretBytes> {
   return encodeSecret(await crypto.makePassphrase({ length: GENERATED_LENGTH }));
-}
-
-function kidFromSeed(seed: string): string {
-  return createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
 }

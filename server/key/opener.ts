@@ -1,12 +1,12 @@
 import type { KeyFacts, WarmMiss } from '../../workers/jobs/key/jobs.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns, pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto, WarmBlob } from '../crypto/client.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
@@ -55,23 +55,15 @@ export interface Done<T> {
   readonly value: T;
 }
 
-/** Work under an unlocked key. */
 type Attempt<T> = (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>;
 
-/** The request that opens a key. An unlock counts and writes, which only a confirmed account may do. */
-type Caller = Pick<AccountContext, 'account' | 'accountCheck' | 'ip'>;
-
-/** Ends an attempt with its result. */
 export function done<T>(value: T): Done<T> {
   return { kind: 'done', value };
 }
 
-/**
- * Ends an attempt that found no item with undefined, if the passphrase is right; a warm blob that does not open under it
- * leads to the full unlock.
- */
+/** Ends an attempt without an item, if the passphrase is right; otherwise the warm miss leads to the full unlock. */
 export async function provenMissing(
-  crypto: Pick<Crypto, 'checkWarm'>,
+  crypto: Crypto,
   key: KeyRef,
   blob: WarmBlob,
   passphrase: SecretBytes,
@@ -92,9 +84,7 @@ export async function namedInBody<T>(work: Promise<T>): Promise<T> {
 
 /** Finds vault keys and opens them, and is the only place that caches either. */
 export class KeyOpener {
-  /** Keys by account and name. */
   private readonly known: Memory<KeyHandle>;
-  /** Warm blobs by key id. */
   private readonly warm: Memory<{ readonly gen: number; readonly blob: WarmBlob }>;
   /** The newest generation of keys whose fences are known to be at it. */
   private readonly fenced: Memory<number>;
@@ -113,15 +103,15 @@ export class KeyOpener {
     private readonly settings: ServiceSettings,
     now: Clock,
   ) {
-    this.known = createMemory(CACHED_MAX, CACHED_MS, now);
-    this.warm = createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
-    this.fenced = createMemory(CACHED_MAX, CACHED_MS, now);
-    this.sweeper = setInterval(this.warm.sweep, WARM_SWEEP_MS);
+    this.known = new Memory(CACHED_MAX, CACHED_MS, now);
+    this.warm = new Memory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
+    this.fenced = new Memory(CACHED_MAX, CACHED_MS, now);
+    this.sweeper = setInterval(() => this.warm.sweep(), WARM_SWEEP_MS);
     this.sweeper.unref();
   }
 
   /** Returns the key as it is stored now. Rejects with `key_not_found`. */
-  async find({ aid }: Pick<Account, 'aid'>, user: string): Promise<KeyHandle> {
+  async find({ aid }: { readonly aid: string }, user: string): Promise<KeyHandle> {
     const record = await this.store.read(aid, user);
     if (!record) {
       throw new VaultError('key_not_found', { field: 'query.user' });
@@ -161,7 +151,7 @@ export class KeyOpener {
    * warm or not.
    */
   async withUnlocked<T>(
-    caller: Caller,
+    caller: AccountContext,
     user: string,
     passphrase: SecretBytes,
     attempt: Attempt<T>,
@@ -169,13 +159,14 @@ export class KeyOpener {
     let isCold = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const warm: Unlocked | undefined = isCold ? undefined : this.recallWarm(caller, user, passphrase);
-      const { key, result }: { readonly key: KeyHandle; readonly result: Done<T> | Retry } = warm
-        ? { key: warm.key, result: await attempt(warm.key, warm.blob) }
-        : await this.attemptCold(caller, user, passphrase, !isCold, attempt);
+      const { key, blob }: Unlocked = warm ?? (await this.openNow(caller, user, passphrase, !isCold));
+      const succeed = (): void => this.attempts.succeed(guessIdOf(key.kid, caller.ip));
+      const attempted = attempt(key, blob);
+      const result: Done<T> | Retry = await (warm ? attempted : attempted.finally(succeed));
       if (result.kind === 'done') {
         if (warm) {
           this.observer.count('unlock', 'warm');
-          this.attempts.succeed(guessIdOf(key.kid, caller.ip));
+          succeed();
         }
         return result.value;
       }
@@ -192,16 +183,8 @@ export class KeyOpener {
     throw new VaultError('overloaded');
   }
 
-  /**
-   * Returns the key opened by this passphrase as it is stored now, for an account that is confirmed. Rejects with
-   * `passphrase_wrong`.
-   */
-  prove(
-    { account, ip }: Pick<Caller, 'account' | 'ip'>,
-    user: string,
-    passphrase: SecretBytes,
-  ): Promise<Unlocked> {
-    const caller = { account, ip, accountCheck: undefined };
+  /** Returns the key opened by this passphrase as it is stored now. Rejects with `passphrase_wrong`. */
+  prove(caller: AccountContext, user: string, passphrase: SecretBytes): Promise<Unlocked> {
     return this.withUnlocked<Unlocked>(caller, user, passphrase, async (key, blob) => {
       const warm = await this.crypto.checkWarm({ key, blob, passphrase });
       if (warm.kind === 'warm_miss') {
@@ -221,16 +204,13 @@ export class KeyOpener {
   }
 
   /** Returns the id of a key that this server caches unlocked, whether or not the caller may open it. */
-  recallId({ aid }: Pick<Account, 'aid'>, user: string): string | undefined {
+  recallId({ aid }: { readonly aid: string }, user: string): string | undefined {
     const key = this.known.get(nameOf(aid, user));
     return key && this.cachedBlob(key) && key.kid;
   }
 
-  /**
-   * Makes all requests fail that began under an older generation, on every server. The first unlock after an interrupted
-   * change of passphrase completes that change.
-   */
-  async finishChange({ aid, kid, gen }: Pick<KeyRef, 'aid' | 'kid' | 'gen'>): Promise<void> {
+  /** Makes requests of an older generation fail on every server. The first unlock completes an interrupted change. */
+  async finishChange(aid: string, kid: string, gen: number): Promise<void> {
     if (gen === 1 || this.fenced.get(kid) === gen) {
       return;
     }
@@ -242,7 +222,6 @@ export class KeyOpener {
     this.fenced.set(kid, gen);
   }
 
-  /** Removes a key that has changed from the caches. */
   forget({ aid, user, kid }: KeyHandle): void {
     this.known.delete(nameOf(aid, user));
     this.warm.delete(kid);
@@ -253,7 +232,7 @@ export class KeyOpener {
   }
 
   /** Returns the key with its warm blob, for a source that need not be counted; undefined otherwise. */
-  private recallWarm({ account, ip }: Caller, user: string, passphrase: SecretBytes): Unlocked | undefined {
+  private recallWarm({ account, ip }: AccountContext, user: string, passphrase: SecretBytes) {
     const key = this.known.get(nameOf(account.aid, user));
     const blob = key && this.cachedBlob(key);
     if (key === undefined || blob === undefined) {
@@ -263,21 +242,13 @@ export class KeyOpener {
     return this.attempts.trusts(guessIdOf(key.kid, ip), digest) ? { key, blob } : undefined;
   }
 
-  private async attemptCold<T>(
-    caller: Caller,
-    user: string,
-    passphrase: SecretBytes,
-    usesWarm: boolean,
-    attempt: Attempt<T>,
-  ): Promise<{ readonly key: KeyHandle; readonly result: Done<T> | Retry }> {
-    // Only a key as it is stored now may show that a passphrase is wrong.
+  /** Opens a key as it is stored now: no other may show that a passphrase is wrong. */
+  private async openNow(caller: AccountContext, user: string, passphrase: SecretBytes, usesWarm: boolean) {
     const key = await this.find(caller.account, user);
+    // An unlock counts and writes, which only a confirmed account may do.
     await confirmAccount(caller);
     const blob = await this.unlock(caller, key, passphrase, usesWarm ? this.cachedBlob(key) : undefined);
-    const result = await attempt(key, blob).finally(() =>
-      this.attempts.succeed(guessIdOf(key.kid, caller.ip)),
-    );
-    return { key, result };
+    return { key, blob };
   }
 
   /**
@@ -285,12 +256,12 @@ export class KeyOpener {
    * Counts each different guess of a source; the caller clears the count of a right one.
    */
   private unlock(
-    caller: Caller,
+    { ip }: AccountContext,
     key: KeyHandle,
     passphrase: SecretBytes,
     cached: WarmBlob | undefined,
   ): Promise<WarmBlob> {
-    const guess = this.guessOf(key.kid, caller.ip, passphrase);
+    const guess = this.guessOf(key.kid, ip, passphrase);
     return this.unlocking(`${key.gen} ${guess.id} ${guess.digest()}`, async () => {
       try {
         return await this.attempts.run(guess, 'passphrase_wrong', async () => {
@@ -318,7 +289,7 @@ export class KeyOpener {
   private async unlockCold(key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
     const { aid, user, kid, gen, record } = key;
     const { blob, upgraded } = await this.crypto.unlockKey({ key, record, passphrase });
-    await this.finishChange(key);
+    await this.finishChange(aid, kid, gen);
     if (upgraded) {
       // The next unlock tries again if another server was faster, or Redis slow.
       await this.store.replace(aid, user, record, upgraded).catch(() => false);
@@ -338,8 +309,7 @@ export class KeyOpener {
 
   private guessOf(kid: string, ip: string, passphrase: SecretBytes): Guess {
     return {
-      ...{ id: guessIdOf(kid, ip), kind: 'key', of: kid },
-      ip,
+      ...{ id: guessIdOf(kid, ip), kind: 'key', of: kid, ip },
       digest: () => this.crypto.digestSecret(kid, passphrase),
     };
   }

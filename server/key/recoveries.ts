@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import { decodeSecret, type SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
@@ -22,11 +22,7 @@ export class Recoveries {
     private readonly metering: Metering,
   ) {}
 
-  /**
-   * Creates the recovery of a key. It replaces an older one, whose shares then open nothing. Rejects with `key_not_found`,
-   * `passphrase_wrong`, `too_many_failures`, `key_changed`, or `invalid_request` for a recipient that is invalid or there
-   * twice, or a threshold above the number of recipients.
-   */
+  /** Creates or replaces a recovery. Rejects as a change of the passphrase does, or with `invalid_request`. */
   async create(
     ctx: AccountContext,
     input: {
@@ -77,11 +73,7 @@ export class Recoveries {
     });
   }
 
-  /**
-   * Opens a key with shares and puts it under a new passphrase, a generated one if none is given. The shares stay valid.
-   * Rejects with `key_not_found`, `recovery_refused` for any fault of the shares, `too_many_failures`, or
-   * `key_changed` if another change came first.
-   */
+  /** Recovers a key. Rejects with `key_not_found`, `recovery_refused`, `too_many_failures` or `key_changed`. */
   async recoverKey(
     ctx: AccountContext,
     input: {
@@ -94,7 +86,12 @@ export class Recoveries {
     const key = await namedInBody(this.opener.find(ctx.account, user));
     const to = input.new_passphrase ?? (await generatePassphrase(this.crypto));
     this.metering.count(ctx, 'key');
-    const guess = this.guessOf(key, ctx.ip, shares);
+    // Apart from guesses at the passphrase, so that a source that has used up those can recover.
+    const name = `${key.kid} recovery`;
+    const guess: Guess = {
+      ...{ id: `${name} ${sourceOf(ctx.ip)}`, kind: 'key', of: name, ip: ctx.ip },
+      digest: () => shares.map((share) => this.crypto.digestSecret(name, share)).join(' '),
+    };
     await this.records.renew(ctx, key, async (read) => {
       const work = () => this.crypto.recoverKey({ ...read, shares, to });
       const next = await this.attempts.run(guess, 'recovery_refused', work);
@@ -122,15 +119,5 @@ export class Recoveries {
     return this.opener.guarded(ip, key, passphrase, () =>
       this.crypto.replaceRecovery({ key, record, passphrase, wanted }),
     );
-  }
-
-  /** Counts guesses at shares apart from guesses at the passphrase, so that a source that has used up the latter can recover. */
-  private guessOf({ kid }: KeyHandle, ip: string, shares: readonly SecretBytes[]): Guess {
-    const name = `${kid} recovery`;
-    return {
-      ...{ id: `${name} ${sourceOf(ip)}`, kind: 'key', of: name },
-      ip,
-      digest: () => shares.map((share) => this.crypto.digestSecret(name, share)).join(' '),
-    };
   }
 }

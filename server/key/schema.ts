@@ -76,14 +76,12 @@ const SHARES_MAX = 16;
 /** Far longer than a share, so that other texts are rejected as wrong shares. */
 const SHARE_CHARACTERS_MAX = 1024;
 
-function Threshold() {
-  return Type.Integer({
-    minimum: SHARES_MIN,
-    maximum: SHARES_MAX,
-    description: 'How many shares open the key.',
-    examples: [2],
-  });
-}
+const Threshold = Type.Integer({
+  minimum: SHARES_MIN,
+  maximum: SHARES_MAX,
+  description: 'How many shares open the key.',
+  examples: [2],
+});
 
 export const CreateRecoveryBody = Type.Object(
   {
@@ -102,7 +100,7 @@ export const CreateRecoveryBody = Type.Object(
       ],
       [EXPECTED]: `must be a list of ${SHARES_MIN} to ${SHARES_MAX} recipients of age`,
     }),
-    threshold: Threshold(),
+    threshold: Threshold,
   },
   { $id: 'CreateRecovery' },
 );
@@ -142,7 +140,7 @@ export type RecoverBody = Static<typeof RecoverBody>;
 export const Recovery = Type.Object(
   {
     user: User,
-    threshold: Threshold(),
+    threshold: Threshold,
     shares: Type.Array(
       Type.Object({
         recipient: Recipient,

@@ -40,27 +40,25 @@ export type CloseResult =
   | { readonly kind: 'busy' }
   | {
       readonly kind: 'closed';
-      /** The number of items in all buckets. */
       readonly items: number;
       /** The latest time to remove the record, ms since 1970. */
       readonly actBefore: number;
     };
 
-/** The records of a key as of one moment. */
+/** The records of a key: its own, and that of its recovery. */
 export interface KeyPair {
-  readonly record: Buffer | undefined;
-  readonly recovery: Buffer | undefined;
+  readonly record: Uint8Array;
+  readonly recovery: Uint8Array | undefined;
 }
 
-/** A replacement of the records of a key. */
 export interface KeyChange {
   readonly aid: string;
   readonly user: string;
   readonly kid: string;
   /** The new generation; undefined if it stays. */
   readonly gen?: number | undefined;
-  readonly read: Pick<KeyPair, 'recovery'> & { readonly record: Uint8Array };
-  readonly next: { readonly record: Uint8Array; readonly recovery: Uint8Array | undefined };
+  readonly read: KeyPair;
+  readonly next: KeyPair;
 }
 
 /** Stores vault keys: their records, their directory, and the fences of their buckets. */
@@ -69,7 +67,7 @@ export class KeyStore {
     private readonly redis: RedisLink,
     /** The number of buckets of each key, which is fixed for the life of the vault. */
     private readonly buckets: number,
-    /** Whether logs of items are delivered to a sink. Undelivered ones outlive their key. */
+    /** Logs of items are delivered to a sink. Undelivered ones outlive their key. */
     private readonly isStreamed = false,
   ) {}
 
@@ -78,8 +76,8 @@ export class KeyStore {
     return asOptionalBytes(await this.redis.command('GET', [redisKeys.keyRecord(aid, user)]));
   }
 
-  /** Returns the record with that of the recovery. */
-  async readPair(aid: string, user: string): Promise<KeyPair> {
+  /** Returns both records as of one moment. */
+  async readPair(aid: string, user: string) {
     const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
     const [record = null, recovery = null] = asList(await this.redis.command('MGET', names));
     return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
@@ -99,7 +97,6 @@ export class KeyStore {
     return isOk(await this.redis.run(changeKey, keys, [read.record, next.record, change, ...recoveries]));
   }
 
-  /** Records that a change is complete. */
   async finishChange(aid: string, kid: string, gen: number): Promise<void> {
     await this.redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
   }
@@ -131,13 +128,15 @@ export class KeyStore {
 
   /** Closes the buckets of a key for a limited time, for one deletion. */
   async close(kid: string, deletion: string): Promise<CloseResult> {
-    const closed = await this.eachBucket(kid, (bucket) => this.closeBucket(bucket, deletion));
-    const own = closed.filter((bucket) => bucket !== undefined);
-    if (own.length < closed.length) {
+    const closed = await this.eachBucket(kid, async (bucket) => {
+      const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
+      return asList(await this.redis.run(closeFence, keys, [CLOSED_MS, deletion])).map(asCount);
+    });
+    if (closed.some(([items = -1]) => items < 0)) {
       return { kind: 'busy' };
     }
-    const items = own.reduce((sum, bucket) => sum + bucket.items, 0);
-    const actBefore = Math.min(...own.map(({ closedAt }) => closedAt)) + DELETE_WITHIN_MS;
+    const items = closed.reduce((sum, [count = 0]) => sum + count, 0);
+    const actBefore = Math.min(...closed.map(([, closedAt = 0]) => closedAt)) + DELETE_WITHIN_MS;
     return { kind: 'closed', items, actBefore };
   }
 
@@ -184,7 +183,7 @@ export class KeyStore {
     await this.redis.write('SREM', [redisKeys.purge(aid), kid]);
   }
 
-  /** Whether a key was deleted: known while its data is deleted, and for a day after. */
+  /** Returns whether a key was deleted: known while its data is deleted, and for a day after. */
   async isGone(aid: string, kid: string): Promise<boolean> {
     const [purges, closedUntil] = await Promise.all([
       this.purgesLeft(aid),
@@ -200,12 +199,6 @@ export class KeyStore {
 
   private eachBucket<T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> {
     return Promise.all(Array.from({ length: this.buckets }, (_, number) => act({ kid, number })));
-  }
-
-  private async closeBucket(bucket: Bucket, deletion: string) {
-    const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
-    const [items, closedAt] = asList(await this.redis.run(closeFence, keys, [CLOSED_MS, deletion]));
-    return asCount(items) < 0 ? undefined : { items: asCount(items), closedAt: asCount(closedAt) };
   }
 
   private async purgeBucket(bucket: Bucket): Promise<void> {

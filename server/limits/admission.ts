@@ -4,10 +4,7 @@ import type { RequestContext } from '../request/context.ts';
 import { createFairSemaphore, leave as endTask, enter as startTask } from './fair-queue.ts';
 import { createNeighbours, hasNeighbours, record } from './neighbours.ts';
 
-/**
- * Classes of work, the most important first: storing, reading single items (and everything else that is short), listings
- * without data, listings with data.
- */
+/** Classes of work, the most important first: storing, other short work, listings without data, listings with data. */
 export type WorkClass = 'write' | 'read' | 'list' | 'open';
 
 /** The numbers of requests in flight and of rejected ones. */
@@ -18,76 +15,72 @@ export interface AdmissionStats {
   readonly rejected: Readonly<Record<WorkClass, number>>;
 }
 
-/** Requests in flight that are accepted for a moment: of one account, as many as the threads' queue takes. */
+/** Requests in flight during a burst: for one account, as many as fit into the threads' queue. */
 const BURST = 2_400;
-/** Requests in flight for longer: what the service does in a fraction of a second. */
+/** Requests in flight for longer: the work of a fraction of a second. */
 const STEADY = 512;
-/** The longest time with more than that. */
+/** The longest time with more than `STEADY`. */
 const BURST_MS = 1_000;
-/** An account is admitted while it has less than this many times the free places: alone it gets 7/8, two alike 7/15 each. */
+/** An account is admitted below this multiple of the free slots: alone it gets 7/8, two equal ones 7/15 each. */
 const SHARE = 7;
-/** An account with no more than so many is admitted even while the rest of another account's burst is worked off. */
+/** An account with fewer requests is admitted even while another account's burst is processed. */
 const FEW = 16;
-/** Reads have fewer places than writes. */
+/** The slots of reads, as a part of those of writes. */
 const READS_PART = 0.75;
 
-/**
- * Short work that runs at once: enough to keep Redis and the threads busy. What is beyond that waits here, where accounts
- * are served fairly, and not in the queue of Redis, where they are not.
- */
+/** Short work that runs at once: enough to keep Redis and the threads busy. The rest waits in the fair queue, not in Redis. */
 const RUNNING_MAX = 96;
-/** Of these each account has so many of a class while it is not alone: others wait for what runs, in Redis and in threads. */
+/** The limit of an account in a class while another is active: others wait for running work, in Redis and in threads. */
 const RUNNING_EACH_MAX = 16;
-/** Pieces of pages that are read from Redis or logged at once. */
+/** Parts of pages that are read from Redis or logged at once. */
 const PIECES_MAX = 128;
-/** Of these an account has so many while it is not alone: what Redis does in about a millisecond. */
+/** The limit of an account while another is active: about a millisecond of Redis. */
 const PIECES_EACH_MAX = 4;
-/** Listings that are planned at once, and begun: each reads thousands of positions. */
+/** Listings that are planned and started at once: each reads thousands of positions. */
 const PLANNED_MAX = 2;
 
 const LISTS_MAX = 512;
 const LISTS_PER_ACCOUNT_MAX = 256;
 const OPENS_MAX = 16;
 const OPENS_PER_ACCOUNT_MAX = 4;
-/** Requests without a place to read a whole key wait a while for one, in a short queue. */
+/** Requests that wait for a slot to read a whole key. */
 const OPENS_WAITING_MAX = 32;
 const OPENS_WAITING_PER_ACCOUNT_MAX = 12;
 const OPEN_WAIT_MS = 5_000;
 
-/** The delay of a rejection, and the most delayed ones: otherwise an immediate retry would cost more than waiting. */
+/** The delay of a rejection, and the most delayed ones: an immediate retry would cost more than waiting. */
 const HELD_MS = 250;
 const HELD_MAX = 1_024;
 
-/** The numbers of taken places, in all and by account. */
+/** The acquired slots, in total and by account. */
 interface Places {
   readonly taken: Map<string, number>;
   all: number;
 }
 
-/** Places for short work, `part` of what writes have. A burst is admitted; a queue that does not get shorter is not. */
+/** Slots for short work, `part` of those of writes. A burst is admitted; a queue that does not get shorter is not. */
 interface ShortPlaces extends Places {
   readonly kind: 'short';
   readonly part: number;
-  /** Since when there is more than what is steady. */
+  /** The time since which there is more than `STEADY`. */
   longSince: number | undefined;
 }
 
-/** A fixed number of places. */
 interface LongPlaces extends Places {
   readonly kind: 'long';
   readonly max: number;
   readonly perAccountMax: number;
 }
 
-/** A request that waits for a place to read a whole key. */
+/** A request that waits for a slot to read a whole key. */
 interface Waiting {
   readonly account: string;
   readonly resume: () => void;
 }
 
 /**
- * Bounds the work in flight of this process before it is started. Each class has places of its own, so that none fills those
- * of another, and in each the account with the most is rejected before accounts with few.
+ * Bounds the work in flight of this process before it starts. Each class has separate slots, and in each the account with the
+ * most requests is rejected before accounts with few.
  */
 export class Admission {
   private readonly places: Readonly<Record<WorkClass, ShortPlaces | LongPlaces>> = {
@@ -102,7 +95,6 @@ export class Admission {
   private readonly pieces = createFairSemaphore(PIECES_MAX);
   private readonly neighbours = createNeighbours();
   private readonly waiting: Waiting[] = [];
-  /** Rejections that are held back. */
   private held = 0;
 
   constructor(
@@ -110,14 +102,11 @@ export class Admission {
     private readonly openWaitMs: number = OPEN_WAIT_MS,
   ) {}
 
-  /**
-   * Takes the one place of a request for short work, and waits while too much is running: accounts are served fairly, and
-   * so are the classes of one account. `leave` releases it.
-   */
+  /** Acquires the slot of a request for short work, in fair order of accounts and their classes. `leave` releases it. */
   enter(ctx: RequestContext, work: 'write' | 'read', account: string): Promise<void> | undefined {
     const { short } = this;
     this.take(work, account);
-    // Requests without credentials, such as the probe of a load balancer, are no neighbours.
+    // Requests without credentials, such as health checks, do not count as activity.
     if (ctx.account !== undefined || ctx.source !== 'vault') {
       this.ask(account);
       short.queueMax = this.isAlone(account) ? RUNNING_MAX : RUNNING_EACH_MAX;
@@ -133,12 +122,11 @@ export class Admission {
     });
   }
 
-  /** Records that an account, or a source, has sent a request: it is a neighbour of the others for a second. */
+  /** Records a request of an account or a source, which is active for a second. */
   ask(account: string): void {
     record(this.neighbours, account, this.clock());
   }
 
-  /** Releases the place of a request, if it has one. */
   leave(ctx: RequestContext): void {
     const { slot } = ctx;
     if (slot !== undefined) {
@@ -148,7 +136,7 @@ export class Admission {
     }
   }
 
-  /** Waits before a request is rejected for lack of a place, unless many wait already. */
+  /** Delays the rejection of a request with `overloaded`, unless many are delayed already. */
   async holdBack(): Promise<void> {
     if (this.held < HELD_MAX) {
       this.held += 1;
@@ -158,8 +146,8 @@ export class Admission {
   }
 
   /**
-   * Takes a place for work of an account, or of a source without one; throws `overloaded` if there is none. Returns the function
-   * that releases the place; a second call has no effect.
+   * Acquires a slot for work of an account, or of a source without one; throws `overloaded` if there is none. Returns the
+   * function that releases it; a second call has no effect.
    */
   start(work: WorkClass, account: string): () => void {
     this.take(work, account);
@@ -172,12 +160,12 @@ export class Admission {
     };
   }
 
-  /** Does the same for reading a whole key, and waits a few seconds for a place. */
+  /** Acquires a slot for reading a whole key, and waits a few seconds for it. */
   async open(account: string): Promise<() => void> {
     return this.hasPlace('open', account) ? this.start('open', account) : this.waitToOpen(account);
   }
 
-  /** Runs the planning and the start of a listing: few at once, accounts served fairly. */
+  /** Runs the planning and the start of a listing: few at once, in fair order of accounts. */
   async plan<T>(account: string, work: () => Promise<T>): Promise<T> {
     await startTask(this.plans, account);
     try {
@@ -187,7 +175,7 @@ export class Admission {
     }
   }
 
-  /** Runs the commands for a piece of a page; accounts are queued fairly, and leave room for each other's single items. */
+  /** Runs the commands for a part of a page, in fair order of accounts and with room for single items of others. */
   async piece<T>(account: string, work: () => Promise<T>): Promise<T> {
     const { pieces } = this;
     pieces.queueMax = this.isAlone(account) ? PIECES_MAX : PIECES_EACH_MAX;
@@ -202,7 +190,7 @@ export class Admission {
     }
   }
 
-  /** Whether no other account has sent requests within the last second. */
+  /** True if no other account has sent requests within the last second. */
   isAlone(account: string): boolean {
     return !hasNeighbours(this.neighbours, account, this.clock());
   }
@@ -234,7 +222,7 @@ export class Admission {
     } else {
       places.taken.set(account, left);
     }
-    // Half of it, so that a queue which is kept at its length by rejections does not count as a new burst.
+    // Half of it: a queue at constant length because of rejections is no new burst.
     if (places.kind === 'short' && places.all < (STEADY * places.part) / 2) {
       places.longSince = undefined;
     }
@@ -243,7 +231,6 @@ export class Admission {
     }
   }
 
-  /** Whether an account may take one more place. */
   private hasPlace(work: WorkClass, account: string): boolean {
     const wanted = this.places[work];
     if (wanted.kind === 'short') {

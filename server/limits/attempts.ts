@@ -1,8 +1,8 @@
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import { networkOf, sourceOf } from '../domain/text/source.ts';
+import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { CountedGuess, GuessCounters, GuessLimits, LimitStore } from './store.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;
@@ -12,40 +12,37 @@ const NETWORK_FACTOR = 4;
 /** Guesses of one address, as a multiple of the limit, regardless of successes in between. */
 const ADDRESS_FACTOR = 10;
 const STANDINGS_MAX = 20_000;
-/** The time for which a process remembers that a source succeeded. */
+/** The time for which a process remembers the success of a source. */
 const STANDING_MS = 24 * 60 * 60 * 1_000;
-/** Longer in Redis: a process marks a source no more often than it forgets one. */
+/** Longer in Redis, since a process marks a source only after it has forgotten it. */
 const SUCCESS_MS = 2 * STANDING_MS;
 
-/** A guess: an attempt to verify a secret that a source has presented. */
 export interface Guess {
   /** Names the secret and the source within this process. */
   readonly id: string;
   /** The secret: the password of an account, by its name, or a secret of a key, by its id. */
   readonly kind: 'name' | 'key';
   readonly of: string;
-  /** The address that it came from. */
   readonly ip: string;
   /** A digest of the presented secret, comparable within this process. */
   readonly digest: () => string;
 }
 
-/** The state of a source that succeeded. */
 interface Standing {
   /** Of the credential that it succeeded with last. */
   readonly digest: string;
   readonly counters: GuessCounters;
-  /** Whether it has presented another credential since. */
+  /** True if it has presented another credential since. */
   isFailing: boolean;
-  /** Whether Redis remembers its success. */
+  /** True if its success is stored in Redis. */
   isMarked: boolean;
   /** On `performance.now()`. */
   clearedAt: number;
 }
 
 /**
- * Limits guesses at secrets, over all servers. Too many failures of a source lock that source, even for the right secret. A
- * source that had succeeded before is let through with the credential it succeeded with, and with no other.
+ * Limits guesses at secrets, over all servers. Too many failures lock a source, even for the right secret; a source that had
+ * succeeded before can still use the credential that it succeeded with.
  * `authFailuresMax` 0 is no limit.
  */
 export class Attempts {
@@ -56,13 +53,13 @@ export class Attempts {
     private readonly settings: ServiceSettings,
     now: Clock,
   ) {
-    this.standings = createMemory(STANDINGS_MAX, STANDING_MS, now);
+    this.standings = new Memory(STANDINGS_MAX, STANDING_MS, now);
   }
 
   /**
-   * Counts a guess before its cost is paid; rejects with `too_many_failures` if the source is locked. A guess that fails
-   * with the code `wrong` stays counted, and any other error uncounts it. The caller calls `succeed` after a success: at once,
-   * or when commands that its own caller waits for are sent. `work` is told whether the source succeeded lately.
+   * Counts a guess before its verification; rejects with `too_many_failures` if the source is locked. A guess that fails with
+   * the code `wrong` stays counted, any other error subtracts it. The caller calls `succeed` after a success: at once, or
+   * when commands that its caller waits for are sent. `work` receives whether the source succeeded recently.
    */
   async run<T>(guess: Guess, wrong: ErrorCode, work: (hasSucceeded: boolean) => Promise<T>): Promise<T> {
     if (this.settings.authFailuresMax === 0) {
@@ -84,10 +81,7 @@ export class Attempts {
     return result;
   }
 
-  /**
-   * Whether a source may present a credential to a verification that is not counted: it had succeeded, and has presented no
-   * other credential since, or this is the one that it succeeded with.
-   */
+  /** True if a source succeeded with this credential, or has presented no other since: it need not be counted. */
   trusts(id: string, digest: () => string): boolean {
     if (this.settings.authFailuresMax === 0) {
       return true;
@@ -96,10 +90,7 @@ export class Attempts {
     return standing !== undefined && (!standing.isFailing || standing.digest === digest());
   }
 
-  /**
-   * Ends the count and the lock of a source after a right credential, at most once in 20 ms: another server may have
-   * counted too, but not every success needs a command.
-   */
+  /** Ends count and lock of a source after a right credential, at most once in 20 ms; other servers may have counted too. */
   succeed(id: string): void {
     const standing = this.standings.get(id);
     const now = performance.now();
@@ -119,7 +110,7 @@ export class Attempts {
     });
   }
 
-  /** Verifies the credential that its source succeeded with last: it is no guess, unless it is wrong by now. */
+  /** Verifies the credential that its source succeeded with last: it counts as a guess only if it is wrong by now. */
   private async repeat<T>(
     guess: Guess,
     { counters }: Standing,

@@ -1,23 +1,23 @@
 /** Runs a bounded number of tasks at once; waiting tasks are started round robin over the queues. */
 export interface FairSemaphore {
   readonly max: number;
-  /** What starts the tasks that wait, by queue. None is empty; the order of the map is the order of turns. */
+  /** Resolvers of waiting tasks by queue. No queue is empty; the map is in round-robin order. */
   readonly waiting: Map<string, (() => void)[]>;
   readonly runningOf: Map<string, number>;
   running: number;
-  /** Tasks that a queue may run at once, whatever is free; to be set by the owner, and obeyed from then on. */
+  /** The limit of tasks of one queue, set by the owner. */
   queueMax: number;
 }
 
-/** A queue may run less than this many times the free places: alone 7/8 of all, so that another one need not wait. */
+/** A queue runs less than this multiple of the free slots: alone 7/8 of all, so that another queue need not wait. */
 const SHARE = 7;
 
-/** Makes a fair queue for at most `max` tasks at once, of which each queue has less than seven eighths. */
+/** Creates a semaphore for `max` tasks at once, of which each queue has less than seven eighths. */
 export function createFairSemaphore(max: number): FairSemaphore {
   return { max, waiting: new Map(), runningOf: new Map(), running: 0, queueMax: Number.POSITIVE_INFINITY };
 }
 
-/** Starts a task: at once with `undefined`, or when the promise resolves. From then on `leave` must be called once. */
+/** Acquires a slot: at once with `undefined`, or when the promise resolves. Then `leave` must be called once. */
 export function enter(fair: FairSemaphore, name: string): Promise<void> | undefined {
   if (mayRun(fair, name)) {
     start(fair, name);
@@ -33,7 +33,7 @@ export function enter(fair: FairSemaphore, name: string): Promise<void> | undefi
   });
 }
 
-/** Ends a task, and starts those that may run now: what one end makes room for may be more than one. */
+/** Releases a slot, and starts all tasks that may run now. */
 export function leave(fair: FairSemaphore, name: string): void {
   fair.running -= 1;
   const left = (fair.runningOf.get(name) ?? 1) - 1;
@@ -43,7 +43,7 @@ export function leave(fair: FairSemaphore, name: string): void {
     fair.runningOf.set(name, left);
   }
   while (fair.waiting.size > 0 && startNext(fair)) {
-    // The next one.
+    // Until none may run.
   }
 }
 
@@ -56,7 +56,7 @@ function start(fair: FairSemaphore, name: string): void {
   fair.runningOf.set(name, (fair.runningOf.get(name) ?? 0) + 1);
 }
 
-/** Starts the next task; false when none may run. */
+/** Starts the next task; false if none may run. */
 function startNext(fair: FairSemaphore): boolean {
   for (const [name, queue] of fair.waiting) {
     if (!mayRun(fair, name)) {

@@ -1,22 +1,19 @@
-/** Who asks beside whom: an account that is alone may take what it must leave to others as soon as there are any. */
-
-/** How long somebody counts after a request. */
+/** The time for which an owner is active after a request. */
 const LATELY_MS = 1_000;
 
-interface Asked {
+interface Activity {
   readonly owner: string;
   atMs: number;
 }
 
-/** The two who asked last, each with the time of its last request. */
+/** The two owners with the latest requests: whether more than one is active. */
 export interface Neighbours {
-  newest: Asked;
-  other: Asked;
+  newest: Activity;
+  other: Activity;
 }
 
-/** Nobody has asked yet. */
 export function createNeighbours(): Neighbours {
-  const none = (): Asked => ({ owner: '', atMs: Number.NEGATIVE_INFINITY });
+  const none = (): Activity => ({ owner: '', atMs: Number.NEGATIVE_INFINITY });
   return { newest: none(), other: none() };
 }
 
@@ -30,7 +27,7 @@ export function record(neighbours: Neighbours, owner: string, now: number): void
   }
 }
 
-/** Whether somebody else than `owner` has asked within the last second. */
+/** True if another owner has sent a request within the last second. */
 export function hasNeighbours({ newest, other }: Neighbours, owner: string, now: number): boolean {
   const { atMs } = newest.owner === owner ? other : newest;
   return now - atMs < LATELY_MS;

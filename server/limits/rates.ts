@@ -1,17 +1,17 @@
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { LimitStore } from './store.ts';
 
-/** The longest wait that a limit of one request a minute causes. */
+/** The longest wait, with a limit of one request a minute. */
 const WAIT_MS_MAX = 60_000;
 const REJECTED_MAX = 10_000;
 
 /** The operator's rate limits. A limit of 0 is none. */
 export class Rates {
-  /** When the next request of a rejected counter may come, ms since 1970: until then Redis is not asked. */
+  /** The earliest next request of a rejected counter, in ms since 1970: until then Redis is not queried. */
   private readonly rejectedUntil: Memory<number>;
   private rejections = 0;
 
@@ -20,7 +20,7 @@ export class Rates {
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {
-    this.rejectedUntil = createMemory(REJECTED_MAX, WAIT_MS_MAX, now);
+    this.rejectedUntil = new Memory(REJECTED_MAX, WAIT_MS_MAX, now);
   }
 
   /** Counts a request of an address. Rejects with `rate_limited` above the limit; returns undefined if there is none. */
@@ -37,7 +37,6 @@ export class Rates {
     return ratePerAccount === 0 ? undefined : this.check(this.store.accountCounter(aid), ratePerAccount);
   }
 
-  /** Returns the number of requests that this process has rejected. */
   rejected(): number {
     return this.rejections;
   }
@@ -61,5 +60,3 @@ export class Rates {
     throw new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
   }
 }
-
-export type RateService = Rates;

@@ -14,7 +14,7 @@ const countGuess = script(countGuessText);
 const giveBackGuess = script(giveBackGuessText);
 const takeRate = script(takeRateText);
 
-/** The source of a guess, and the network that it is part of, as `domain/text/source.ts` has them. */
+/** The source of a guess and its network, see `domain/text/network.ts`. */
 export interface GuessSource {
   readonly source: string;
   readonly network: string;
@@ -25,7 +25,7 @@ export interface GuessCounters {
   readonly own: string;
   /** Guesses of all sources of its network. */
   readonly network: string;
-  /** Present for a source that succeeded lately. */
+  /** Present for a source that succeeded recently. */
   readonly success: string;
 }
 
@@ -37,15 +37,12 @@ export interface GuessLimits {
   readonly lockMs: number;
 }
 
-/**
- * The result of counting a guess: `open`; `locked` and not counted; or `spare`: locked, but within the second budget of a
- * source that had succeeded.
- */
+/** A counted guess: `open`; `locked` and not counted; `spare`: in the second budget of a source that had succeeded. */
 export interface CountedGuess {
   readonly kind: 'open' | 'locked' | 'spare';
   /** Milliseconds until the lock ends. */
   readonly waitMs: number;
-  /** Whether the source succeeded lately, on any server. */
+  /** True if the source succeeded recently, on any server. */
   readonly hasSucceeded: boolean;
 }
 
@@ -58,15 +55,11 @@ export class LimitStore {
     return redisKeys.sourceRate(digestOf(source));
   }
 
-  /** Names the rate counter of an account. */
   accountCounter(aid: string): string {
     return redisKeys.accountRate(aid);
   }
 
-  /**
-   * Counts a request if it is within the rate, and returns 0; otherwise returns the ms until the next one is allowed. A counter
-   * expires a minute after its last request.
-   */
+  /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after a minute. */
   async take(counter: string, perMinute: number): Promise<number> {
     return asCount(await this.redis.runUnreplicated(takeRate, [counter], [perMinute]));
   }
@@ -77,7 +70,7 @@ export class LimitStore {
     return asCount(await this.redis.run(countAttempt, [counter], [changesMax, windowMs]));
   }
 
-  /** Names the counters of guesses at a secret from one source. They are hashes, since callers choose names. */
+  /** Names the counters of guesses at a secret from one source, by hashes: callers choose names. */
   guessCounters(kind: 'name' | 'key', of: string, { source, network }: GuessSource): GuessCounters {
     const tag = digestOf(JSON.stringify([kind, of, network]));
     const nameOf = (part: string): string => redisKeys.guesses(`${tag}.${part}`);
@@ -88,7 +81,7 @@ export class LimitStore {
     };
   }
 
-  /** Counts a guess before it is verified. `hasSpare`: whether the second budget may be used. */
+  /** Counts a guess before it is verified; with `hasSpare` the second budget can be used. */
   async countGuess(counters: GuessCounters, limits: GuessLimits, hasSpare: boolean): Promise<CountedGuess> {
     const { own, network, success } = counters;
     const { ownMax, networkMax, windowMs, lockMs } = limits;
@@ -110,12 +103,11 @@ export class LimitStore {
     await this.redis.write('DEL', [own]);
   }
 
-  /** Does the same after a counted guess was right, and remembers for `keepMs` that the source succeeded. */
+  /** Does the same after a counted guess was right, and stores for `keepMs` that the source succeeded. */
   async markSuccess({ own, network, success }: GuessCounters, keepMs: number): Promise<void> {
     await this.redis.run(clearGuesses, [own, network, success], [keepMs]);
   }
 
-  /** Removes the counters of a removed account. */
   async removeAccount(aid: string): Promise<void> {
     await this.redis.write('UNLINK', [redisKeys.passwordChanges(aid), redisKeys.accountRate(aid)]);
   }

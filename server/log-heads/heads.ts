@@ -9,7 +9,14 @@ import type { ItemStore } from '../vault/store/items.ts';
 import type { HeadsStore, ReadHeads } from './store.ts';
 import { parseHeadsCheckpoint } from './verify.ts';
 
-/** A vault key and its account. */
+/** All accounts, with their vault keys by id and, in the same order, by name. */
+export type NamedAccounts = () => AsyncIterable<{
+  readonly aid: string;
+  readonly name: string;
+  readonly kids: readonly string[];
+  readonly users: readonly string[];
+}>;
+
 interface OwnedKey {
   readonly aid: string;
   readonly kid: string;
@@ -29,11 +36,9 @@ const LAST_ROUND_MS = 5_000;
  * them as changed; no request waits for the recording. All servers may do it at once: each change names its predecessor.
  */
 export class LogHeads {
-  /** Accounts of keys. */
   private readonly owners = new Map<string, string>();
   /** Buckets that the next round records, by key. */
   private readonly left = new Map<string, Set<number>>();
-  /** The newest epoch of each account that this process has seen. */
   private readonly epochs = new Map<string, number>();
   /** The end of the last round of a stopping server. */
   private lastEndsAt = Number.POSITIVE_INFINITY;
@@ -42,11 +47,7 @@ export class LogHeads {
     private readonly store: HeadsStore,
     private readonly itemStore: ItemStore,
     private readonly crypto: Crypto,
-    /** Yields all accounts with their vault keys. */
-    private readonly accounts: () => AsyncIterable<{
-      readonly aid: string;
-      readonly kids: readonly string[];
-    }>,
+    private readonly accounts: NamedAccounts,
     /** Called after logs in these buckets of a key were recorded; undefined without a sink. */
     private readonly onRecorded:
       | ((aid: string, kid: string, numbers: readonly number[]) => Promise<void>)
@@ -125,10 +126,7 @@ export class LogHeads {
     return aids;
   }
 
-  /**
-   * Records the changed logs of some buckets of a key, or all logs if the key was never recorded. Buckets that are not recorded at
-   * the end of the round are left to the next one.
-   */
+  /** Records the changed logs of some buckets of a key, or all logs of a new key. The next round records the rest. */
   private async coverKey(key: OwnedKey, numbers: Iterable<number>, endsAt: number): Promise<void> {
     const { aid, kid } = key;
     const { buckets } = await this.store.readKey(aid, kid);
@@ -149,10 +147,7 @@ export class LogHeads {
     await this.coverAccount(key);
   }
 
-  /**
-   * Records the changed logs of a bucket, with pauses in which others use Redis, unless the server stops. False if the round ended
-   * before.
-   */
+  /** Records the changed logs of a bucket, with pauses in which others use Redis. False if the round ended before. */
   private async foldBucket(key: OwnedKey, bucket: Bucket, endsAt: number): Promise<boolean> {
     let startedAt = performance.now();
     for await (const read of this.store.changed(bucket)) {
@@ -244,7 +239,7 @@ export class LogHeads {
 
   /**
    * Returns the entry of a key, with the epoch of its account's mark and that of the newest checkpoint. Reports a mark that is
-   * older than what was signed or seen by this process, and rejects with `integrity_failed`.
+   * older than one that was signed or seen by this process, and rejects with `integrity_failed`.
    */
   private async readKey(key: OwnedKey) {
     const { aid, kid } = key;
@@ -271,12 +266,11 @@ export class LogHeads {
     return Array.from({ length: this.itemStore.buckets }, (_, number) => ({ kid, number }));
   }
 
-  /** Adds buckets to the next round. */
   private keepLeft(kid: string, numbers: Iterable<number>): void {
     this.left.set(kid, new Set([...(this.left.get(kid) ?? []), ...numbers]));
   }
 
-  /** Whether a round is over that ends at this time of `performance.now()`. */
+  /** True after the end of a round, a time of `performance.now()`. */
   private isOver(endsAt: number): boolean {
     return performance.now() > Math.min(endsAt, this.lastEndsAt);
   }

@@ -37,7 +37,7 @@ interface CoveredKey {
 }
 
 /** The entry of a key with the mark of its account, as of one moment. */
-export interface MarkedKey extends CoveredKey {
+interface MarkedKey extends CoveredKey {
   readonly mark: Buffer;
 }
 
@@ -45,7 +45,7 @@ export interface MarkedKey extends CoveredKey {
 export class HeadsStore {
   constructor(
     private readonly redis: RedisLink,
-    /** Whether recorded logs are to be delivered to a sink. */
+    /** Recorded logs are delivered to a sink. */
     private readonly isStreamed = false,
   ) {}
 
@@ -77,7 +77,6 @@ export class HeadsStore {
     return this.read(bucket, tokens);
   }
 
-  /** Returns the heads of these logs. */
   async read(bucket: Bucket, tokens: readonly string[]): Promise<ReadHeads> {
     const keys = [
       redisKeys.logHeads(bucket),
@@ -89,10 +88,7 @@ export class HeadsStore {
     return { record: record ?? NO_BYTES, tokens, heads };
   }
 
-  /**
-   * Records logs at these lengths (0: it is gone, negative: it stays as it is) with the new record. False if one of them has
-   * changed.
-   */
+  /** Records logs at these lengths (0: removed, negative: unchanged) with the new record. False if one has changed. */
   async fold(
     bucket: Bucket,
     { record: read, tokens, heads }: ReadHeads,
@@ -129,7 +125,6 @@ export class HeadsStore {
     return asOptionalBytes(await this.redis.command('HGET', [redisKeys.logHeads(bucket), 'a'])) ?? NO_BYTES;
   }
 
-  /** Returns the entry of a key, and the mark of its account. */
   async readKey(aid: string, kid: string): Promise<MarkedKey> {
     const names = [MARK, kid, `${REMOVED}${kid}`];
     const found = asList(await this.redis.command('HMGET', [redisKeys.accountHeads(aid), ...names]));
@@ -158,13 +153,11 @@ export class HeadsStore {
     return isOk(await this.redis.run(putHeads, [redisKeys.accountHeads(aid)], args));
   }
 
-  /** Removes the record of an account, and its checkpoint. */
   async remove(aid: string): Promise<void> {
     await this.redis.write('UNLINK', [redisKeys.accountHeads(aid)]);
     await this.redis.write('HDEL', [redisKeys.headsCheckpoints, aid]);
   }
 
-  /** Returns the newest checkpoint of an account's heads. */
   async readCheckpoint(aid: string): Promise<string | undefined> {
     const found = await this.redis.command('HGET', [redisKeys.headsCheckpoints, aid]);
     return found === null ? undefined : asText(found);

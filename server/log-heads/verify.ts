@@ -9,12 +9,9 @@ import type { HeadsStore } from './store.ts';
  */
 export type HeadsReason = 'damaged' | 'older' | 'replaced' | 'forked';
 
-/** The result of a verification of an account's recorded heads. */
 export interface HeadsReport {
   readonly epoch: number;
-  /** The number of recorded logs. */
   readonly logs: number;
-  /** The number of compared checkpoints. */
   readonly checkpoints: number;
   readonly fault?: HeadsReason;
 }
@@ -35,10 +32,7 @@ export function parseHeadsCheckpoint(text: string): HeadsCheckpoint | undefined 
   }
 }
 
-/**
- * Compares the recorded heads of an account with its checkpoints: the stored one, and its own among those given. Rejects with
- * `integrity_failed` a checkpoint that this vault has not signed.
- */
+/** Compares the recorded heads of an account with checkpoints. Rejects with `integrity_failed` one of another vault. */
 export async function verifyHeads(
   headsStore: HeadsStore,
   crypto: Crypto,
@@ -63,7 +57,7 @@ export async function verifyHeads(
 }
 
 function faultOf(
-  { epoch, link }: Pick<HeadsCheckpoint, 'epoch' | 'link'>,
+  { epoch, link }: { readonly epoch: number; readonly link: string },
   known: readonly HeadsCheckpoint[],
 ): HeadsReason | undefined {
   const links = new Map<number, string>();

@@ -4,7 +4,6 @@ import { type Rewritten, rewriteFile } from '../redis/rewrite.ts';
 
 /** The append-only file of one server, in bytes. */
 interface Compacted {
-  /** The address of the server. */
   readonly node: string;
   readonly before: number;
   readonly after: number;

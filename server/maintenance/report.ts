@@ -16,20 +16,25 @@ export interface Fault {
   readonly state: 'bad' | 'unfinished';
 }
 
-/** The findings of a verification so far: numbers of records, of faults, and of records under each master key. */
-export interface Report {
+/** The findings of a verification: numbers of records, of faults, and of records under each master key. */
+interface Findings {
   readonly checked: Counts;
   readonly bad: Counts;
   readonly unfinished: Counts;
   /** The first of them. */
   readonly faults: Fault[];
   readonly keys: Record<string, Counts>;
+}
+
+export interface Report extends Findings {
   /** Called with each number of records that were verified. */
   readonly seen: (records: number) => void;
 }
 
 /** A complete report. `scanned` is false if Redis forbids SCAN, so that keys of no directory were not searched for. */
-export type Verification = Readonly<Omit<Report, 'seen'> & { scanned: boolean }>;
+export interface Verification extends Findings {
+  readonly scanned: boolean;
+}
 
 /** The name of every key that is not in the ring. */
 const UNKNOWN_KEY = '?';
@@ -47,7 +52,6 @@ export function countKey(counts: Report['keys'], kind: string, keyId = UNKNOWN_K
   add(ofKind, keyId, records);
 }
 
-/** Adds counts to others. */
 export function addKeys(counts: Report['keys'], more: KeyCounts): void {
   for (const [kind, ofKind] of Object.entries(more)) {
     for (const [keyId, records] of Object.entries(ofKind)) {
@@ -56,16 +60,12 @@ export function addKeys(counts: Report['keys'], more: KeyCounts): void {
   }
 }
 
-/** Counts verified records of a kind. */
 export function addChecked(report: Report, kind: string, records: number): void {
   add(report.checked, kind, records);
   report.seen(records);
 }
 
-/**
- * Reports faults. If one of the first is bad, they are checked up to three more times within a second, and the last check
- * counts: a record that is being changed is soon right.
- */
+/** Reports faults. Bad ones are checked up to three more times within a second, since records may be changing. */
 export async function addFaults(
   report: Report,
   check: () => Promise<readonly Fault[]>,
@@ -84,38 +84,5 @@ export async function addFaults(
     if (report.faults.length < FAULTS_MAX) {
       report.faults.push(fault);
     }
-  }
-}
-
-/** A record that no key of the ring opens in its place. */
-export interface LostRecord {
-  readonly kind: string;
-  readonly account: string;
-  readonly place: string;
-}
-
-const LOST_MAX = 100;
-
-/** One pass of a rotation over all records. */
-export interface Pass {
-  reencrypted: number;
-  /** Records that changed in the meantime: the next pass finds them. */
-  missed: number;
-  lostTotal: number;
-  readonly keys: Report['keys'];
-  readonly lost: LostRecord[];
-  readonly seen: (records: number) => void;
-}
-
-/** Creates an empty pass. */
-export function newPass(seen: Pass['seen'], keys: Pass['keys'] = {}): Pass {
-  return { reencrypted: 0, missed: 0, lostTotal: 0, keys, lost: [], seen };
-}
-
-/** Reports a record that does not open. */
-export function addLost(pass: Pass, record: LostRecord): void {
-  pass.lostTotal += 1;
-  if (pass.lost.length < LOST_MAX) {
-    pass.lost.push(record);
   }
 }

@@ -1,6 +1,8 @@
+import type { RecordFindings } from '../../workers/jobs/maintenance/jobs.ts';
 import type { AuditStore } from '../audit/store.ts';
 import { eachOf } from '../core/concurrency.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { NamedAccounts } from '../log-heads/heads.ts';
 import type { RecordKind } from '../redis/records/kind.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import type { FoundRecord, RecordStore } from './store/records.ts';
@@ -20,11 +22,12 @@ export interface VaultKey {
   readonly found: FoundRecord;
 }
 
-/** Work on what a walk finds. */
+/** A record with the id of its master key, and the facts in it if it opens. */
+type OpenedRecord = FoundRecord & RecordFindings;
+
 export interface Visitor {
   /** Sealed records; those of accounts and keys after all that belongs to them. `account` is a name, or '' for none. */
   readonly records: (account: string, page: readonly FoundRecord[]) => Promise<void>;
-  /** One bucket of a key. */
   readonly bucket: (key: VaultKey, number: number) => Promise<void>;
   /** An account, before its keys. */
   readonly account?: (account: LiveAccount) => Promise<void>;
@@ -41,9 +44,10 @@ export class Walk {
     private readonly crypto: Crypto,
   ) {}
 
-  /** Opens records in their places. Returns the master key and the facts of each; no facts if it does not open. */
-  async open(page: readonly FoundRecord[]) {
-    return page.length === 0 ? [] : this.crypto.verifyRecords({ records: page });
+  /** Opens records in their places. Returns each with its master key and its facts; no facts if it does not open. */
+  async open(page: readonly FoundRecord[]): Promise<readonly OpenedRecord[]> {
+    const findings = page.length === 0 ? [] : await this.crypto.verifyRecords({ records: page });
+    return page.map((found, i) => ({ ...found, keyId: findings[i]?.keyId, facts: findings[i]?.facts }));
   }
 
   /** Opens the record that is now in the place of another; undefined if there is none. */
@@ -54,52 +58,56 @@ export class Walk {
   }
 
   /** Returns account records in pages, and the accounts of those that open; with `only`, of one name. */
-  async *accountPages(only?: string) {
+  private async *accountPages(only?: string) {
     for await (const all of this.recordStore.pages(this.recordStore.kinds.accounts, '')) {
       const page = all.filter(({ id }) => only === undefined || id === only);
       const opened = await this.open(page);
-      const accounts = page.flatMap(({ id: name }, i): LiveAccount[] => {
-        const aid = opened[i]?.facts?.aid;
-        return aid === undefined ? [] : [{ aid, name }];
-      });
+      const accounts = opened.flatMap(({ id: name, facts }): LiveAccount[] =>
+        facts?.aid === undefined ? [] : [{ aid: facts.aid, name }],
+      );
       yield { page, accounts };
     }
   }
 
   /** Returns key records of an account in pages, and the keys of those that open. */
-  async *keyPages(account: LiveAccount) {
+  private async *keyPages(account: LiveAccount) {
     for await (const page of this.recordStore.pages(this.recordStore.kinds.keyRecord, account.aid)) {
       const opened = await this.open(page);
-      const keys = page.flatMap((found, i): VaultKey[] => {
-        const { kid, gen = 1 } = opened[i]?.facts ?? {};
+      const keys = opened.flatMap((found): VaultKey[] => {
+        const { kid, gen = 1 } = found.facts ?? {};
         return kid === undefined ? [] : [{ account, user: found.id, kid, gen, found }];
       });
       yield { page, keys };
     }
   }
 
-  /** Returns all accounts whose record opens, with ids and names of their keys whose record opens, in the same order. */
-  async *ownedKeys(): AsyncGenerator<
-    LiveAccount & { readonly kids: readonly string[]; readonly users: readonly string[] },
-    void,
-    void
-  > {
+  /** Returns all accounts whose record opens. */
+  async *accounts(): AsyncGenerator<LiveAccount, void, void> {
     for await (const { accounts } of this.accountPages()) {
-      for (const account of accounts) {
-        const [kids, users]: [string[], string[]] = [[], []];
-        for await (const { keys } of this.keyPages(account)) {
-          kids.push(...keys.map(({ kid }) => kid));
-          users.push(...keys.map(({ user }) => user));
-        }
-        yield { ...account, kids, users };
-      }
+      yield* accounts;
     }
   }
 
-  /**
-   * Visits all data of accounts; with `only`, of the account of this name. Returns the ids of those whose record opens, and
-   * whether there was any record.
-   */
+  /** Returns the keys of an account whose record opens. */
+  async *keys(account: LiveAccount): AsyncGenerator<VaultKey, void, void> {
+    for await (const { keys } of this.keyPages(account)) {
+      yield* keys;
+    }
+  }
+
+  /** Returns all accounts whose record opens, with ids and names of their keys whose record opens, in the same order. */
+  async *ownedKeys(): ReturnType<NamedAccounts> {
+    for await (const account of this.accounts()) {
+      const [kids, users]: [string[], string[]] = [[], []];
+      for await (const { kid, user } of this.keys(account)) {
+        kids.push(kid);
+        users.push(user);
+      }
+      yield { ...account, kids, users };
+    }
+  }
+
+  /** Visits all data of accounts, or of one; returns the ids of those whose record opens, and whether there was any record. */
   async visitAccounts(
     visitor: Visitor,
     only?: string,
@@ -140,14 +148,12 @@ export class Walk {
     return isSearched;
   }
 
-  /** Visits the records that come last. */
   async visitLast(visitor: Visitor): Promise<void> {
     for (const kind of Object.values(this.recordStore.kinds).filter(({ last }) => last)) {
       await this.visitKind(visitor, kind, NO_ACCOUNT);
     }
   }
 
-  /** Returns the numbers of the buckets of a key. */
   buckets(): readonly number[] {
     return Array.from({ length: this.itemStore.buckets }, (_, number) => number);
   }

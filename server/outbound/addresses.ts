@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Which addresses may be connected to: public unicast, and those that the operator allows. */
+/** Permitted addresses: public unicast, and those that the operator allows. */
 export interface AddressPolicy {
-  /** Whether an address may be connected to; false for text that is not a plain IPv4 or IPv6 address. */
+  /** False for any other address, and for text that is not a plain IPv4 or IPv6 address. */
   readonly permits: (address: string) => boolean;
 }
 
@@ -41,7 +41,7 @@ function withoutDots(text: string): string {
     .replace('.', ':');
 }
 
-/** The most answers of a policy that are kept, and the longest text of an address. */
+/** Maximum number of cached answers of a policy, and the longest text of an address. */
 const JUDGED_MAX = 1_000;
 const ADDRESS_LENGTH_MAX = 45;
 
@@ -53,19 +53,13 @@ function parseAddress(text: string): Address | undefined {
   return ipaddr.process(family === 6 ? withoutDots(text) : text);
 }
 
-/**
- * The normal form of an address; for an IPv4-mapped IPv6 address, the IPv4 address. Undefined for other text, and for an
- * address with a zone.
- */
+/** The normal form of an address, IPv4 for an IPv4-mapped IPv6 address. Undefined for other text, and with a zone. */
 export function normalAddress(text: string): string | undefined {
-  // The runtime takes four decimal numbers without zeros before them as IPv4, and nothing else.
+  // The runtime accepts four decimal numbers without leading zeros as IPv4, and nothing else.
   return isIP(text) === 4 ? text : parseAddress(text)?.toString();
 }
 
-/**
- * Creates the policy. `allow` contains CIDRs as in the settings (`10.0.0.0/8`, `fd00::/8`); an IPv4 block includes its
- * IPv4-mapped IPv6 addresses.
- */
+/** Creates the policy. `allow` contains CIDRs; an IPv4 block includes its IPv4-mapped IPv6 addresses. */
 export function createAddressPolicy({ allow }: { readonly allow: readonly string[] }): AddressPolicy {
   const allowed = allow.map((cidr) => ipaddr.parseCIDR(cidr));
   const judge = (text: string): boolean => {
@@ -77,7 +71,7 @@ export function createAddressPolicy({ allow }: { readonly allow: readonly string
       base.kind() === address.kind() && address.match(base, bits);
     return isPublic(address) || allowed.some(isAllowed);
   };
-  // Each request asks, mostly for the same few addresses; the answer for one never changes.
+  // Most requests are for the same few addresses.
   const judged = new Map<string, boolean>();
   const permits = (text: string): boolean => {
     const known = judged.get(text);

@@ -1,113 +1,92 @@
-/** TLS connections to third parties, each for one request at a time; some wait for another one. */
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 
-/**
- * How long a connection without a request is kept: less than any usual server keeps it, so that none is closed at the very
- * moment at which a request is written to it, whose outcome would be unknown.
- */
-const WAITING_MS = 1_000;
-/** The most idle connections of one name. */
-const WAITING_MAX = 64;
+/** The lifetime of an idle connection: below that of usual servers, which could close it while a request is written. */
+const IDLE_MS = 1_000;
+/** Maximum number of idle connections of one name. */
+const IDLE_MAX = 64;
 
-/** What a request is told of its connection. */
 export interface ConnectionUser {
   /** The handshake is done. */
   onOpen(): void;
   onData(chunk: Buffer): void;
   /** The peer has ended it properly. */
   onClosing(): void;
-  /** It is of no more use; `error` is why, where the runtime says so. */
+  /** It is unusable; `error` is the reason, where the runtime gives one. */
   onLost(error?: Error): void;
 }
 
-/** A connection; without a user nothing is expected of it, and it ends at any byte. */
+/** A TLS connection for one request at a time. An idle one has no user, and ends at any byte. */
 export interface Connection {
-  /** For whose next request, to whom, it is kept; undefined for one that is used once. */
+  /** Owner, target and addresses of the requests that may reuse it; undefined for one that is used once. */
   readonly name: string | undefined;
   readonly socket: TLSSocket;
-  /** Whether a request has used it before. */
   isUsed: boolean;
   user: ConnectionUser | undefined;
-  /** Ends it when no request has come; only while it waits. */
-  timer: ReturnType<typeof setTimeout> | undefined;
+  /** Ends it while it is idle. */
+  timer: NodeJS.Timeout | undefined;
 }
 
-/** The connections of a process. */
-export type ConnectionPool = ReturnType<typeof createConnectionPool>;
+/** Connections of a process. One is reused only for its name. Each new one is verified in full: TLS sessions are not resumed. */
+export class ConnectionPool {
+  /** Idle connections by name, the oldest first; no list is empty. */
+  private readonly idle = new Map<string, Connection[]>();
 
-function open(
-  name: string | undefined,
-  options: ConnectionOptions,
-  user: ConnectionUser,
-  onUnused: (one: Connection) => void,
-): Connection {
-  const socket = connect(options);
-  socket.setNoDelay(true);
-  const connection: Connection = { name, socket, isUsed: false, user, timer: undefined };
-  const lose = (error?: Error): void =>
-    connection.user === undefined ? onUnused(connection) : connection.user.onLost(error);
-  // Once: the runtime says it again when the peer negotiates anew (TLS 1.2), while a request is on its way.
-  socket.once('secureConnect', () => connection.user?.onOpen());
-  socket.on('data', (chunk: Buffer) =>
-    connection.user === undefined ? onUnused(connection) : connection.user.onData(chunk),
-  );
-  socket.on('end', () =>
-    connection.user === undefined ? onUnused(connection) : connection.user.onClosing(),
-  );
-  socket.on('error', lose);
-  socket.on('close', () => lose());
-  return connection;
-}
+  /** Takes the newest idle connection, or opens one; without a name it opens one. */
+  acquire(name: string | undefined, options: () => ConnectionOptions, user: ConnectionUser): Connection {
+    const connections = name === undefined ? undefined : this.idle.get(name);
+    const found = connections?.pop();
+    if (name !== undefined && connections?.length === 0) {
+      this.idle.delete(name);
+    }
+    clearTimeout(found?.timer);
+    if (found?.socket.writable === true) {
+      found.user = user;
+      return found;
+    }
+    return this.open(name, options(), user);
+  }
 
-/**
- * Makes a pool. A connection is used again only for the name that it was opened for, which says whose it is, to whom, and at
- * which addresses. Each new one is verified in full: TLS sessions are not resumed.
- */
-export function createConnectionPool() {
-  /** Those that wait, by name, the longest ago first; no list is empty. */
-  const waiting = new Map<string, Connection[]>();
-  const remove = (connection: Connection): void => {
+  /** Keeps a connection after its request, for a second; ends one without a name. */
+  release(connection: Connection): void {
+    const { name, socket } = connection;
+    const others = name === undefined ? [] : (this.idle.get(name) ?? []);
+    connection.user = undefined;
+    connection.isUsed = true;
+    if (name === undefined || others.length >= IDLE_MAX || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    connection.timer = setTimeout(() => this.remove(connection), IDLE_MS);
+    connection.timer.unref();
+    others.push(connection);
+    this.idle.set(name, others);
+    socket.resume();
+  }
+
+  private open(name: string | undefined, options: ConnectionOptions, user: ConnectionUser): Connection {
+    const socket = connect(options);
+    socket.setNoDelay(true);
+    const connection: Connection = { name, socket, isUsed: false, user, timer: undefined };
+    const notify = (event: (current: ConnectionUser) => void): void =>
+      connection.user === undefined ? this.remove(connection) : event(connection.user);
+    // Once: the runtime repeats it when the peer renegotiates (TLS 1.2) during a request.
+    socket.once('secureConnect', () => connection.user?.onOpen());
+    socket.on('data', (chunk: Buffer) => notify((current) => current.onData(chunk)));
+    socket.on('end', () => notify((current) => current.onClosing()));
+    socket.on('error', (error: Error) => notify((current) => current.onLost(error)));
+    socket.on('close', () => notify((current) => current.onLost()));
+    return connection;
+  }
+
+  private remove(connection: Connection): void {
     const { name = '', socket, timer } = connection;
-    const others = waiting.get(name)?.filter((other) => other !== connection) ?? [];
+    const others = this.idle.get(name)?.filter((other) => other !== connection) ?? [];
     if (others.length > 0) {
-      waiting.set(name, others);
+      this.idle.set(name, others);
     } else {
-      waiting.delete(name);
+      this.idle.delete(name);
     }
     clearTimeout(timer);
     socket.destroy();
-  };
-  return {
-    /** The one that waits the shortest, which is open, or a new one, which is not yet; without a name a new one. */
-    take(name: string | undefined, options: () => ConnectionOptions, user: ConnectionUser): Connection {
-      const connections = name === undefined ? undefined : waiting.get(name);
-      const found = connections?.pop();
-      if (name !== undefined && connections?.length === 0) {
-        waiting.delete(name);
-      }
-      clearTimeout(found?.timer);
-      if (found?.socket.writable === true) {
-        found.user = user;
-        return found;
-      }
-      return open(name, options(), user, remove);
-    },
-
-    /** Keeps one after its request, for a second; ends one without a name. */
-    give(connection: Connection): void {
-      const { name, socket } = connection;
-      const others = name === undefined ? [] : (waiting.get(name) ?? []);
-      connection.user = undefined;
-      connection.isUsed = true;
-      if (name === undefined || others.length >= WAITING_MAX || !socket.writable) {
-        socket.destroy();
-        return;
-      }
-      connection.timer = setTimeout(remove, WAITING_MS, connection);
-      connection.timer.unref();
-      others.push(connection);
-      waiting.set(name, others);
-      socket.resume();
-    },
-  };
+  }
 }

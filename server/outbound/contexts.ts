@@ -1,23 +1,15 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { createMemory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import { VaultError } from '../core/errors.ts';
 import { MIN_VERSION, type OutboundRequest } from './call.ts';
 
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;
 
-/** Options of contexts; tests set the limits. */
-export interface ContextOptions {
-  /** PEM of the authorities to trust. */
-  readonly authorities: readonly string[];
-  readonly keptMs?: number;
-  readonly keptMax?: number;
-}
+/** Returns the TLS context of a call: the trusted authorities, and the client certificate for targets that request one. */
+export type ContextOf = (owner: string, clientCert?: ClientCert) => SecureContext;
 
-/** Gives what a TLS connection is made with: whom to trust, and what to show where the target asks for it. */
-export type ContextOf = (call: Pick<OutboundRequest, 'owner' | 'clientCert'>) => SecureContext;
-
-/** How long a context with a private key is kept, from when it was made, and how many are. */
+/** The lifetime of a context with a private key, and the maximum number of them. */
 const KEPT_MS = 60_000;
 const KEPT_MAX = 64;
 
@@ -30,7 +22,7 @@ function pairOf({ certPem, keyPem }: ClientCert): { readonly cert: string; reado
   return { cert: certPem, key };
 }
 
-/** The message of an error is dropped, since it could contain a part of a key. */
+/** Drops the message of an error, since it could contain a part of a key. */
 function contextWith(authorities: readonly string[], clientCert?: ClientCert): SecureContext {
   try {
     const pair = clientCert === undefined ? {} : pairOf(clientCert);
@@ -40,37 +32,29 @@ function contextWith(authorities: readonly string[], clientCert?: ClientCert): S
   }
 }
 
-/** A name for an owner's pair of certificate and key that tells nothing of them. */
-function nameOf(owner: string, { certPem, keyPem }: ClientCert): string {
-  const texts = [owner, certPem, keyPem.expose()];
-  return createHash('sha256').update(JSON.stringify(texts)).digest('base64');
-}
-
-/**
- * Makes the contexts of a process: one without a client certificate, and one for each owner's pair of certificate and key. To
- * make one takes a millisecond, in which nothing else happens, so the last 64 are kept for a minute: for so long the memory of
- * the process holds a private key whose last call is over. A pair whose certificate was deleted is not asked for again.
- */
-export function createContexts({
-  authorities,
+/** Creates the contexts of a process. One blocks for a millisecond, so the last 64 with a private key are cached for a minute. */
+export function createContexts(
+  authorities: readonly string[],
   keptMs = KEPT_MS,
   keptMax = KEPT_MAX,
-}: ContextOptions): ContextOf {
+): ContextOf {
   const anonymous = contextWith(authorities);
-  const kept = createMemory<SecureContext>(keptMax, keptMs, () => performance.now());
-  return ({ owner, clientCert }) => {
+  const kept = new Memory<SecureContext>(keptMax, keptMs, () => performance.now());
+  return (owner, clientCert) => {
     if (clientCert === undefined) {
       return anonymous;
     }
-    const name = nameOf(owner, clientCert);
+    // The name is a digest: it must reveal nothing of the key.
+    const texts = [owner, clientCert.certPem, clientCert.keyPem.expose()];
+    const name = createHash('sha256').update(JSON.stringify(texts)).digest('base64');
     const known = kept.get(name);
     if (known !== undefined) {
       return known;
     }
     const context = contextWith(authorities, clientCert);
     kept.set(name, context);
-    // Behind its end, for a private key must not wait to be asked for.
-    setTimeout(kept.sweep, keptMs + 1).unref();
+    // A private key must not stay until the next lookup.
+    setTimeout(() => kept.sweep(), keptMs + 1).unref();
     return context;
   };
 }

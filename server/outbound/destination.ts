@@ -11,11 +11,11 @@ export interface Destination {
   readonly authority: string;
   /** Path and query, without the fragment. */
   readonly path: string;
-  /** Whether the host is an address, which is permitted and needs no name lookup. */
+  /** The host is an address, which is permitted and needs no name lookup. */
   readonly isAddress: boolean;
 }
 
-/** Why a destination is not allowed: the form of its URL, its host, or an address. */
+/** The forbidden part of a destination: the form of its URL, its host, or an address. */
 export type DestinationFault = 'url' | 'host' | 'address';
 
 const EXPECTED: Readonly<Record<DestinationFault, string>> = {
@@ -24,7 +24,7 @@ const EXPECTED: Readonly<Record<DestinationFault, string>> = {
   address: 'must have a public address, or one that the operator allows',
 };
 
-/** The error for a caller; `field` is where the destination was given. */
+/** Creates the error for a caller; `field` is the place of the destination. */
 export function destinationError(fault: DestinationFault, field: string): VaultError {
   return new VaultError('destination_refused', { field, expected: EXPECTED[fault] });
 }
@@ -57,7 +57,7 @@ function hostOf(url: URL | undefined): string {
   return host.startsWith('[') ? host.slice(1, -1) : host;
 }
 
-/** Whether the host of a URL is one of these, which are as in `DestinationRules`. */
+/** Tells whether the host of a URL is one of these, see `DestinationRules`. */
 export function isListedUrl(text: string, hosts: readonly string[]): boolean {
   return isListed(hostOf(parseUrl(text)), hosts);
 }
@@ -78,7 +78,6 @@ function isListed(host: string, hosts: readonly string[]): boolean {
 /** Names of this machine; some resolvers do not know them (RFC 6761, section 6.3). */
 const LOCAL_NAME = /(?:^|\.)localhost$/;
 
-/** What is wrong with the host of a URL. */
 function hostFault(host: string, { policy, hosts = [] }: DestinationRules): DestinationFault | undefined {
   if (!isListed(host, hosts)) {
     return 'host';
@@ -95,7 +94,7 @@ function hostFault(host: string, { policy, hosts = [] }: DestinationRules): Dest
 /**
  * Parses and checks a URL before any name lookup: only https, no user name or password (not even an empty one), no spaces or
  * control characters, any port except 0. Unusual forms of an address (`0x7f.1`, `2130706433`, full-width digits) are checked
- * as the address that they mean. Gives what is wrong with any other.
+ * as the address that they mean.
  */
 export function checkDestination(text: string, rules: DestinationRules): Destination | DestinationFault {
   const url = parseUrl(text);

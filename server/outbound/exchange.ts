@@ -47,7 +47,6 @@ function wireBytes({ call, destination }: HttpExchange): Buffer {
   return bytes;
 }
 
-/** What a TLS connection says of its peer. */
 type PeerSocket = Pick<TLSSocket, 'authorized' | 'getPeerCertificate' | 'remoteAddress'>;
 
 /**
@@ -71,7 +70,6 @@ export function isTrusted(
   );
 }
 
-/** The checked input of one exchange. */
 export interface HttpExchange {
   readonly call: OutboundRequest | StreamingRequest;
   readonly destination: Destination;
@@ -83,15 +81,12 @@ export interface HttpExchange {
   readonly remainingMs: number;
 }
 
-/**
- * Whether the connection is kept for the owner's next request. One with a client certificate is used once; so is one with a
- * body that the target may leave unread, which it would take for the next request.
- */
+/** Tells whether the connection is reusable: not with a client certificate, nor after a body that the target may not read. */
 function isKept({ clientCert, method, body = NO_BYTES }: HttpExchange['call']): boolean {
   return clientCert === undefined && (body.length === 0 || WITH_BODY.has(method));
 }
 
-/** Whose connection it is, to whom, and at which addresses; undefined for one that is used once. */
+/** Owner, target and addresses of a connection; undefined for one that is used once. */
 function nameOf({ call, destination, addresses }: HttpExchange): string | undefined {
   const sorted = addresses.length > 1 ? addresses.toSorted() : addresses;
   return isKept(call)
@@ -122,14 +117,10 @@ function connectionOptions({ destination, addresses, context }: HttpExchange): C
 /** The runtime's error codes for invalid chains, dates and names. */
 const CERTIFICATE_CODE = /CERT|SIGNATURE|ISSUER|CHAIN|CRL|PURPOSE|EXTENSION|UNSPECIFIED/;
 
-function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean {
-  return typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
-}
-
-/** The message of an error is dropped, since it could contain a part of a key. */
+/** Drops the message of an error, since it could contain a part of a key. */
 function connectTo(given: HttpExchange, user: ConnectionUser): Connection {
   try {
-    return given.pool.take(nameOf(given), () => connectionOptions(given), user);
+    return given.pool.acquire(nameOf(given), () => connectionOptions(given), user);
   } catch (error) {
     throw new VaultError('internal', { cause: error });
   }
@@ -138,164 +129,153 @@ function connectTo(given: HttpExchange, user: ConnectionUser): Connection {
 /** The most chunks of a body: with more, 1 MB would have chunks of less than 16 bytes, which only wastes CPU time. */
 const PIECES_MAX = 65_536;
 
-/** One request and its reply. Its connection is destroyed at the end, unless both were whole and it is kept. */
-class Exchange implements ConnectionUser, ReplySink {
-  readonly #given: HttpExchange;
-  readonly #settled = Promise.withResolvers<OutboundResult | StreamingResult>();
-  readonly #connection: Connection;
-  readonly #parser: ReplyParser;
-  readonly #timers: ReturnType<typeof setTimeout>[] = [];
-  /** What takes the body, from its head on. */
-  #body: BodySink | undefined;
-  #bytes = 0;
-  #pieces = 0;
-  #isSent = false;
-  /** The length of a body that is read whole, as far as its head tells it. */
-  #told = 0;
-  #hasRoom = false;
-  #isOver = false;
+/** One request over a connection of the pool, and its reply. The connection is reused only if both were complete. */
+export class Exchange implements ConnectionUser, ReplySink {
+  private readonly settled = Promise.withResolvers<OutboundResult | StreamingResult>();
+  private readonly connection: Connection;
+  private readonly parser: ReplyParser;
+  private readonly timers: NodeJS.Timeout[] = [];
+  private body: BodySink | undefined;
+  private bytes = 0;
+  private pieces = 0;
+  private isSent = false;
+  /** Announced length of a body that is read whole. */
+  private announced = 0;
+  private hasRoom = false;
+  private isOver = false;
 
-  constructor(given: HttpExchange) {
+  constructor(private readonly given: HttpExchange) {
     const { call, limits } = given;
-    this.#given = given;
-    this.#parser = new ReplyParser(limits, call.method === 'HEAD', this);
-    this.#connection = connectTo(given, this);
+    this.parser = new ReplyParser(limits, call.method === 'HEAD', this);
+    this.connection = connectTo(given, this);
   }
 
   run(): Promise<OutboundResult | StreamingResult> {
-    const { limits, remainingMs } = this.#given;
-    this.#timers.push(setTimeout(() => this.#fail('target_timeout'), remainingMs));
-    if (this.#connection.isUsed) {
-      this.#send();
+    const { limits, remainingMs } = this.given;
+    this.timers.push(setTimeout(() => this.fail('target_timeout'), remainingMs));
+    if (this.connection.isUsed) {
+      this.send();
     } else {
-      this.#timers.push(setTimeout(() => this.#isSent || this.#fail('target_timeout'), limits.connectMs));
+      this.timers.push(setTimeout(() => this.isSent || this.fail('target_timeout'), limits.connectMs));
     }
-    return this.#settled.promise;
+    return this.settled.promise;
   }
 
   /** Sends the request, to a trusted peer only. */
   onOpen(): void {
-    const { addresses, destination } = this.#given;
-    if (!this.#isOver && isTrusted(this.#connection.socket, addresses, destination)) {
-      this.#send();
+    const { addresses, destination } = this.given;
+    if (!this.isOver && isTrusted(this.connection.socket, addresses, destination)) {
+      this.send();
     } else {
-      this.#fail('target_unreachable', 'certificate');
+      this.fail('target_unreachable', 'certificate');
     }
   }
 
-  #send(): void {
-    this.#isSent = true;
-    this.#connection.socket.write(wireBytes(this.#given));
+  private send(): void {
+    this.isSent = true;
+    this.connection.socket.write(wireBytes(this.given));
   }
 
   onData(chunk: Buffer): void {
-    const fault = this.#isSent ? this.#parser.push(chunk) : 'target_unreachable';
+    const fault = this.isSent ? this.parser.push(chunk) : 'target_unreachable';
     if (fault !== undefined) {
-      this.#fail(fault);
+      this.fail(fault);
     }
   }
 
   onClosing(): void {
-    const fault = this.#isSent ? this.#parser.end() : 'target_unreachable';
+    const fault = this.isSent ? this.parser.end() : 'target_unreachable';
     if (fault !== undefined) {
-      this.#fail(fault);
+      this.fail(fault);
     }
   }
 
   onLost(error?: Error): void {
-    const isRefused = !this.#isSent && error !== undefined && isAboutCertificate(error);
-    this.#fail('target_unreachable', isRefused ? 'certificate' : undefined);
+    const code = error !== undefined && 'code' in error ? String(error.code) : '';
+    const isRejected = !this.isSent && CERTIFICATE_CODE.test(code);
+    this.fail('target_unreachable', isRejected ? 'certificate' : undefined);
   }
 
   onHead(head: ReplyHead): void {
-    const { call, limits } = this.#given;
-    if (call.stream && !(call.decodes && isEncoded(head.headers))) {
-      const { socket } = this.#connection;
+    const { call, limits } = this.given;
+    if ('stream' in call && !(call.decodes && isEncoded(head.headers))) {
+      const { socket } = this.connection;
       const body = streamReply(head, {
         pause: () => void socket.pause(),
-        resume: () => void (this.#isOver || socket.resume()),
-        cancel: () => this.#fail('target_unreachable'),
+        resume: () => void (this.isOver || socket.resume()),
+        cancel: () => this.fail('target_unreachable'),
       });
-      this.#body = body;
-      this.#settled.resolve({ ok: true, ...body.reply });
+      this.body = body;
+      this.settled.resolve({ ok: true, ...body.reply });
     } else {
-      this.#body = new WholeReply(head, limits.replyBodyBytes, (reply) => this.#give(reply));
-      // What is packed may become long.
-      this.#told = isEncoded(head.headers) ? Number.POSITIVE_INFINITY : lengthOf(head);
+      this.body = new WholeReply(head, limits.replyBodyBytes, (reply) => this.give(reply));
+      // A compressed body may become long.
+      this.announced = isEncoded(head.headers) ? Number.POSITIVE_INFINITY : lengthOf(head);
     }
   }
 
   onPiece(piece: Uint8Array): void {
-    if (this.#isOver) {
+    if (this.isOver) {
       return;
     }
-    this.#bytes += piece.length;
-    this.#pieces += 1;
-    if (this.#bytes > this.#given.limits.replyBodyBytes || this.#pieces > PIECES_MAX) {
-      this.#fail('reply_too_large');
+    this.bytes += piece.length;
+    this.pieces += 1;
+    if (this.bytes > this.given.limits.replyBodyBytes || this.pieces > PIECES_MAX) {
+      this.fail('reply_too_large');
     } else {
-      this.#body?.add(piece);
-      this.#needRoom(Math.max(this.#bytes, this.#told));
+      this.body?.add(piece);
+      this.needRoom(Math.max(this.bytes, this.announced));
     }
   }
 
   /** Reads no more of a long reply, which is kept whole, until there is room for it. */
-  #needRoom(bytes: number): void {
-    if (this.#hasRoom || bytes <= SHORT_REPLY_BYTES || !(this.#body instanceof WholeReply)) {
+  private needRoom(bytes: number): void {
+    if (this.hasRoom || bytes <= SHORT_REPLY_BYTES || !(this.body instanceof WholeReply)) {
       return;
     }
-    this.#hasRoom = true;
-    const turn = this.#given.call.room?.();
+    this.hasRoom = true;
+    const turn = this.given.call.room?.();
     if (turn !== undefined) {
-      const { socket } = this.#connection;
+      const { socket } = this.connection;
       socket.pause();
-      void turn.then(() => void (this.#isOver || socket.resume()));
+      void turn.then(() => void (this.isOver || socket.resume()));
     }
   }
 
   onEnd(isReusable: boolean): void {
-    if (!this.#isOver) {
-      this.#end(isReusable);
-      this.#body?.end();
+    if (!this.isOver) {
+      this.end(isReusable);
+      this.body?.end();
     }
   }
 
-  #end(isReusable: boolean): void {
-    const { socket } = this.#connection;
-    this.#isOver = true;
-    for (const timer of this.#timers) {
+  private end(isReusable: boolean): void {
+    const { socket } = this.connection;
+    this.isOver = true;
+    for (const timer of this.timers) {
       clearTimeout(timer);
     }
     if (isReusable && socket.writableLength === 0) {
-      this.#given.pool.give(this.#connection);
+      this.given.pool.release(this.connection);
     } else {
       socket.destroy();
     }
   }
 
-  #give(reply: OutboundReply | ReplyFault): void {
-    this.#settled.resolve(typeof reply === 'string' ? this.#failure(reply) : { ok: true, ...reply });
+  private give(reply: OutboundReply | ReplyFault): void {
+    this.settled.resolve(typeof reply === 'string' ? this.failure(reply) : { ok: true, ...reply });
   }
 
-  #failure(code: OutboundFailure['code'], reason?: FailureReason): OutboundFailure {
-    const broken = this.#isSent ? 'broken_off' : 'connection';
-    return outboundFailure(
-      code,
-      this.#isSent,
-      reason ?? (code === 'target_unreachable' ? broken : undefined),
-    );
+  private failure(code: OutboundFailure['code'], reason?: FailureReason): OutboundFailure {
+    const broken = this.isSent ? 'broken_off' : 'connection';
+    return outboundFailure(code, this.isSent, reason ?? (code === 'target_unreachable' ? broken : undefined));
   }
 
-  #fail(code: OutboundFailure['code'], reason?: FailureReason): void {
-    if (!this.#isOver) {
-      this.#end(false);
-      this.#settled.resolve(this.#failure(code, reason));
-      this.#body?.fail(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
+  private fail(code: OutboundFailure['code'], reason?: FailureReason): void {
+    if (!this.isOver) {
+      this.end(false);
+      this.settled.resolve(this.failure(code, reason));
+      this.body?.fail?.(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
     }
   }
-}
-
-/** Sends one request over a connection of the pool, and reads the reply. */
-export function exchange(given: HttpExchange): Promise<OutboundResult | StreamingResult> {
-  return new Exchange(given).run();
 }

@@ -11,7 +11,7 @@ export interface OutboundReply extends ReplyHead {
 }
 
 /** A reply whose body is still to come. */
-export interface StreamedReply extends Omit<OutboundReply, 'body'> {
+export interface StreamedReply extends ReplyHead {
   /**
    * Not decoded, and within the limits of a whole body. It fails with a `VaultError`: `reply_too_large`, `target_timeout` or
    * `outcome_unknown`. Cancelling it closes the connection.
@@ -19,17 +19,16 @@ export interface StreamedReply extends Omit<OutboundReply, 'body'> {
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** Takes the body of a reply. What comes after its end, or after a failure, is dropped. */
 export interface BodySink {
   readonly add: (piece: Uint8Array) => void;
   readonly end: () => void;
-  readonly fail: (error: VaultError) => void;
+  readonly fail?: (error: VaultError) => void;
 }
 
 type Decode = (encoded: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
 
-/** How a content coding is undone; undefined where that is nothing. */
-const DECODERS: ReadonlyMap<string, Decode | undefined> = new Map<string, Decode | undefined>([
+/** Decoders of content codings; undefined for those that change nothing. */
+const DECODERS = new Map<string, Decode | undefined>([
   ['', undefined],
   ['identity', undefined],
   ['gzip', promisify(gunzip)],
@@ -37,10 +36,6 @@ const DECODERS: ReadonlyMap<string, Decode | undefined> = new Map<string, Decode
   ['deflate', promisify(inflate)],
   ['br', promisify(brotliDecompress)],
 ]);
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
-}
 
 /** A complete reply with its body decoded; a fault where it cannot be, or is too large. */
 async function decodeReply(
@@ -55,72 +50,59 @@ async function decodeReply(
     const body = (await decode?.(encoded, { maxOutputLength: bytesMax })) ?? encoded;
     return { ...head, headers, body };
   } catch (error) {
-    return isTooLarge(error) ? 'reply_too_large' : 'target_unreachable';
+    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+    return isTooLarge ? 'reply_too_large' : 'target_unreachable';
   }
 }
 
-/** The length that the head of a reply tells; 0 where it tells none. */
+/** The announced length of a body; 0 without one. */
 export function lengthOf({ headers }: ReplyHead): number {
   return Number(headerIn(headers, 'content-length') ?? 0);
 }
 
-/** Collects a body, and gives its reply. One growing buffer: views would keep all that arrived with each of them. */
+/** Collects a body, and gives its reply. One growing buffer: views would keep the chunks that they are part of. */
 export class WholeReply implements BodySink {
-  readonly #head: ReplyHead;
-  readonly #bytesMax: number;
-  readonly #give: (reply: OutboundReply | ReplyFault) => void;
-  #held = new Uint8Array(0);
-  #bytes = 0;
+  private held = new Uint8Array(0);
+  private bytes = 0;
 
   /** `bytesMax`: of the decoded body. */
-  constructor(head: ReplyHead, bytesMax: number, give: (reply: OutboundReply | ReplyFault) => void) {
-    this.#head = head;
-    this.#bytesMax = bytesMax;
-    this.#give = give;
-  }
+  constructor(
+    private readonly head: ReplyHead,
+    private readonly bytesMax: number,
+    private readonly give: (reply: OutboundReply | ReplyFault) => void,
+  ) {}
 
   add(piece: Uint8Array): void {
-    const needed = this.#bytes + piece.length;
-    if (needed > this.#held.length) {
-      // A body in one piece has its own length, as has one whose head tells it.
-      const told = this.#bytes === 0 ? 0 : Math.min(lengthOf(this.#head), this.#bytesMax);
-      const larger = new Uint8Array(Math.max(needed, 2 * this.#held.length, told));
-      larger.set(this.#held.subarray(0, this.#bytes));
-      this.#held = larger;
+    const needed = this.bytes + piece.length;
+    if (needed > this.held.length) {
+      // The exact size, for a body in one piece and for one of announced length.
+      const told = this.bytes === 0 ? 0 : Math.min(lengthOf(this.head), this.bytesMax);
+      const larger = new Uint8Array(Math.max(needed, 2 * this.held.length, told));
+      larger.set(this.held.subarray(0, this.bytes));
+      this.held = larger;
     }
-    this.#held.set(piece, this.#bytes);
-    this.#bytes = needed;
+    this.held.set(piece, this.bytes);
+    this.bytes = needed;
   }
 
   end(): void {
-    const body = Buffer.from(this.#held.buffer, 0, this.#bytes);
-    const coding = joinedValues(this.#head.headers, 'content-encoding');
+    const body = Buffer.from(this.held.buffer, 0, this.bytes);
+    const coding = joinedValues(this.head.headers, 'content-encoding');
     if (coding === undefined || !DECODERS.has(coding)) {
-      this.#give({ ...this.#head, body });
+      this.give({ ...this.head, body });
     } else {
-      decodeReply(this.#head, coding, body, this.#bytesMax).then(this.#give);
+      decodeReply(this.head, coding, body, this.bytesMax).then(this.give);
     }
   }
-
-  fail(): void {
-    // Nothing was given of it.
-  }
 }
 
-/** The bytes of a streamed body that wait to be taken, before no more are read. */
-const WAITING_BYTES = 65_536;
+/** Buffered bytes of a streamed body from which on reading pauses. */
+const BUFFERED_BYTES = 65_536;
 
-/** How a body that is read too slowly is held up, and who does not want it any more. */
-export interface BodySource {
-  readonly pause: () => void;
-  readonly resume: () => void;
-  readonly cancel: () => void;
-}
-
-/** A reply whose body is given as it comes, and no faster than it is taken; and what takes that body. */
+/** Starts a reply whose body is passed on as it comes, with backpressure. Nothing follows its end or a failure. */
 export function streamReply(
   head: ReplyHead,
-  { pause, resume, cancel }: BodySource,
+  source: { readonly pause: () => void; readonly resume: () => void; readonly cancel: () => void },
 ): BodySink & { readonly reply: StreamedReply } {
   let isOpen = true;
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -135,10 +117,10 @@ export function streamReply(
       start: (given) => {
         controller = given;
       },
-      pull: resume,
-      cancel: () => finish(cancel),
+      pull: source.resume,
+      cancel: () => finish(source.cancel),
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES }),
+    new ByteLengthQueuingStrategy({ highWaterMark: BUFFERED_BYTES }),
   );
   return {
     reply: { ...head, body },
@@ -146,7 +128,7 @@ export function streamReply(
       // A copy, as where a body is collected.
       controller?.enqueue(Uint8Array.from(piece));
       if ((controller?.desiredSize ?? 0) <= 0) {
-        pause();
+        source.pause();
       }
     },
     end: () => finish(() => controller?.close()),

@@ -16,9 +16,9 @@ export interface SyslogMessage {
 
 /** Facility authpriv (10), severity informational (6). */
 const PRIORITY = 10 * 8 + 6;
-/** How long the collector may leave a connection without any progress. */
+/** The longest time without progress. */
 const IDLE_MS = 10_000;
-/** How long a delivery may take in all: less than the lease of the server that delivers. */
+/** The longest time of a delivery: less than the lease of the delivering server. */
 const LIMIT_MS = 50_000;
 
 /** The messages as frames of RFC 6587 (octet counting). `hostname` is this machine, 1 to 255 visible characters. */
@@ -32,7 +32,7 @@ export function framesOf(messages: readonly SyslogMessage[], hostname: string): 
 }
 
 function open({ host, port, tls }: SyslogTarget): { readonly socket: Socket; readonly ready: string } {
-  // A half that is closed says that all was sent; the other one, that all was read.
+  // One closed half means that all was sent; the other one, that all was read.
   if (!tls) {
     return { socket: openTcp({ host, port, allowHalfOpen: true }), ready: 'connect' };
   }
@@ -48,9 +48,9 @@ function open({ host, port, tls }: SyslogTarget): { readonly socket: Socket; rea
 }
 
 /**
- * Sends messages over a connection of their own, and closes its sending half. Resolves when the collector has then closed
- * the other half without an error: it has read everything. Rejects otherwise, and after 10 s without progress, or after
- * `limitMs` in all: a collector that goes on sending bytes must not hold up the delivery.
+ * Sends messages over a new connection, and closes its sending half. Resolves when the collector has then closed the other
+ * half: it has read everything. Rejects after an error, 10 s without progress, or `limitMs` in all: a collector that goes on
+ * sending bytes must not block the delivery.
  */
 export function sendSyslog(
   target: SyslogTarget,

@@ -1,16 +1,14 @@
-/** The headers of webhooks, signed according to the Standard Webhooks specification. */
 import { createHmac } from 'node:crypto';
 import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import { WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
 
-/** The message of one webhook attempt. */
+/** The message of one webhook attempt (Standard Webhooks). */
 export interface WebhookMessage {
   /** The same in every attempt of one event, so that receivers can ignore duplicates. Letters, digits, `_` and `-`. */
   readonly id: string;
   /** The time of this attempt, in whole seconds since 1970. */
   readonly timestampSeconds: number;
-  /** The bytes that are sent. */
   readonly body: Uint8Array;
   /** Matches `WEBHOOK_SECRET_PATTERN`; without a secret the webhook is not signed. */
   readonly secret?: Secret<string> | undefined;
@@ -26,9 +24,8 @@ const DELIVERED_STATUS = 200;
 /**
  * The headers of one attempt, without those of the connection. With a secret they contain it in plain text, and a signature:
  * `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body`. The key is the secret in UTF-8, or the Base64 after `whsec_`. A
- * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8.
- *
- * @throws {TypeError} for an invalid id, time or secret; the message contains none of them.
+ * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8. Throws a TypeError for an invalid
+ * id, time or secret, which its message does not contain.
  */
 export function webhookHeaders({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderEntries {
   // With a dot in the id, one signature could be valid for two different messages.
@@ -61,7 +58,6 @@ function keyOf(secret: string): Buffer {
     : Buffer.from(secret, 'utf8');
 }
 
-/** Whether a reply with this status means that the webhook was delivered. */
 export function isDelivered(status: number): boolean {
   return status === DELIVERED_STATUS;
 }

@@ -1,13 +1,5 @@
 import type { CallBounds } from '../call/bounds.ts';
 import { errorOf, isOutcomeUnknown } from '../call/outcome.ts';
-import type {
-  CallPreparer,
-  CheckedOrder,
-  NetworkTokenInput,
-  PreparedJob,
-  ProxyGetInput,
-  ProxyPostInput,
-} from '../call/prepare.ts';
 import { type CallSender, logNamesOf, type ProxyJob, type TargetReply } from '../call/send.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { isTransient, pause, withRetries } from '../core/concurrency.ts';
@@ -17,7 +9,7 @@ import { headerIn } from '../core/headers.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { replyObject, replyText } from '../domain/proxy/reply-text.ts';
-import { staysAsItIs } from '../domain/relay/glance.ts';
+import { staysAsItIs } from '../domain/relay/sight.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener, Unlocked } from '../key/opener.ts';
 import type { OutboundResult } from '../outbound/call.ts';
@@ -35,6 +27,14 @@ import { mayReveal, sightOf } from '../request/permission.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemAddress, ItemReader } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
+import type {
+  CallPreparer,
+  CheckedOrder,
+  NetworkTokenInput,
+  PreparedJob,
+  ProxyGetInput,
+  ProxyPostInput,
+} from './prepare.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
 /** The time limit of all attempts of a synchronous request together. */
@@ -43,13 +43,12 @@ const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
 
-/** The JSON text of a reply. */
 type Reply = Repeatable<Uint8Array>;
 
-/** The result of the attempts of a request so far, with those of earlier calls under its Idempotency-Key. */
+/** The result of all attempts of a request, with those of earlier calls under its Idempotency-Key. */
 interface Course {
   hasSent: boolean;
-  /** A request was sent, and neither it nor a later one was answered. */
+  /** A request was sent, and neither it nor a later one had a reply. */
   isUnknown: boolean;
   last: TargetReply | undefined;
 }
@@ -75,7 +74,7 @@ export class ProxyService {
 
   /** Sends a request that is filled from an item. The reply is that of the third party, or that the request was accepted. */
   post(ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
-    return this.noting(ctx, input, async () => {
+    return this.recordingRejection(ctx, input, async () => {
       const { account } = ctx;
       const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
       const readParts = this.reader.startReads(account, input.user, [token]);
@@ -83,14 +82,11 @@ export class ProxyService {
       const order = await this.preparer.connectOrder(account, checked);
       requireShowable(account, input, order);
       const sight = sightOf(account);
-      const request = {
-        route: 'POST /v1/proxy/post',
-        parts: [
-          ...[token, reference, String(attempts), input.rules.join()],
-          ...[debug && 'debug', sight, allowMissing && 'allow_missing', body],
-        ],
-      };
-      return this.once(ctx, input, request, order, async (id) => {
+      const parts = [
+        ...[token, reference, String(attempts), input.rules.join()],
+        ...[debug && 'debug', sight, allowMissing && 'allow_missing', body],
+      ];
+      return this.once(ctx, input, 'POST /v1/proxy/post', parts, order, async (id) => {
         const applied = await this.preparer.rulesOf(account, input.rules, order);
         const shown = !debug ? 'none' : sight === 'all' ? 'plain' : 'masked';
         const own = { id, what: 'post', attempts, allowMissing, debug: shown } as const;
@@ -103,38 +99,32 @@ export class ProxyService {
   async get(ctx: AccountContext, input: ProxyGetInput): Promise<Reply> {
     const { attempts, algorithm, smart_parse, body } = input;
     const order = await this.preparer.checkOrder(ctx.account, 'get', body);
-    const request = {
-      route: 'POST /v1/proxy/get',
-      parts: [String(attempts), input.rules.join(), algorithm, smart_parse, sightOf(ctx.account), body],
-    };
-    return this.once(ctx, input, request, order, (id) => this.preparer.prepareFetch(ctx, input, order, id));
+    const parts = [String(attempts), input.rules.join(), algorithm, smart_parse, sightOf(ctx.account), body];
+    return this.once(ctx, input, 'POST /v1/proxy/get', parts, order, (id) =>
+      this.preparer.prepareFetch(ctx, input, order, id),
+    );
   }
 
   /** Requests a network token of an item, to be stored. The reply is that the request was accepted. */
   networkToken(ctx: AccountContext, input: NetworkTokenInput): Promise<Reply> {
-    return this.noting(ctx, input, async () => {
+    return this.recordingRejection(ctx, input, async () => {
       const { token, reference, requester_id: requesterId, body } = input;
       const order = await this.preparer.checkOrder(ctx.account, 'network_token', body);
-      const request = {
-        route: 'POST /v1/proxy/network_token',
-        parts: [token, reference, requesterId, sightOf(ctx.account), body],
-      };
-      return this.once(ctx, input, request, order, async (id) => {
+      const parts = [token, reference, requesterId, sightOf(ctx.account), body];
+      return this.once(ctx, input, 'POST /v1/proxy/network_token', parts, order, async (id) => {
         await this.sender.vetRequester(requesterId);
-        return this.preparer.fill(ctx, input, [], order, {
-          id,
-          what: 'network_token',
-          attempts: NETWORK_TOKEN_ATTEMPTS,
-          debug: 'none',
-          allowMissing: false,
-          requesterId,
-        });
+        const own = { id, what: 'network_token', attempts: NETWORK_TOKEN_ATTEMPTS } as const;
+        const none = { debug: 'none', allowMissing: false } as const;
+        return this.preparer.fill(ctx, input, [], order, { ...own, ...none, requesterId });
       });
     });
   }
 
-  /** Records in the item's log that its use was rejected. */
-  private async noting(ctx: AccountContext, item: ItemAddress, use: () => Promise<Reply>): Promise<Reply> {
+  private async recordingRejection(
+    ctx: AccountContext,
+    item: ItemAddress,
+    use: () => Promise<Reply>,
+  ): Promise<Reply> {
     try {
       return await use();
     } catch (error) {
@@ -143,11 +133,12 @@ export class ProxyService {
     }
   }
 
-  /** Executes a call once for its Idempotency-Key, if it has one. A request that may have been sent is not sent again silently. */
+  /** Executes a call once for its Idempotency-Key, if any. A request that may have been sent is not sent again silently. */
   private async once(
     ctx: AccountContext,
     input: { readonly user: string; readonly passphrase: SecretBytes },
-    request: Omit<IdempotentRequest, 'key'>,
+    route: string,
+    parts: IdempotentRequest['parts'],
     order: CheckedOrder,
     prepare: (id: string) => Promise<PreparedJob>,
   ): Promise<Reply> {
@@ -161,7 +152,7 @@ export class ProxyService {
       return { reply: await act(this.randomId()), replayed: false };
     }
     const unlocked = await this.keys.prove(ctx, input.user, input.passphrase);
-    const wanted = { ...request, key: idempotencyKey, parts: [unlocked.key.kid, ...request.parts] };
+    const wanted = { route, key: idempotencyKey, parts: [unlocked.key.kid, ...parts] };
     return this.idempotency.run(
       ctx,
       wanted,
@@ -175,14 +166,19 @@ export class ProxyService {
     );
   }
 
-  /** Returns the codec of kept replies. They may hold what the item holds, so only the key's passphrase opens them. */
+  /** Returns the codec of stored replies. They may contain data of the item, so only the key's passphrase opens them. */
   private codecOf({ key: { aid, kid }, blob }: Unlocked, passphrase: SecretBytes): ReplyCodec<Uint8Array> {
     const { crypto } = this;
     const under = (digest: string) => ({ name: { aid, kid, digest }, blob, passphrase });
     return {
-      pack: async (reply, digest) => unlessMissed(await crypto.sealReply({ ...under(digest), reply })).record,
-      unpack: async (record, digest) =>
-        unlessMissed(await crypto.openReply({ ...under(digest), record })).reply,
+      pack: async (reply, digest) => {
+        const sealed = await crypto.sealReply({ ...under(digest), reply });
+        return sealed.kind === 'sealed' ? sealed.record : rejectChangedKey();
+      },
+      unpack: async (record, digest) => {
+        const opened = await crypto.openReply({ ...under(digest), record });
+        return opened.kind === 'opened' ? opened.reply : rejectChangedKey();
+      },
     };
   }
 
@@ -213,7 +209,6 @@ export class ProxyService {
     }
   }
 
-  /** Sends a request now. Returns the reply for its caller. */
   private async callNow(
     ctx: AccountContext,
     job: ProxyJob,
@@ -252,10 +247,24 @@ export class ProxyService {
     job: ProxyJob,
     sent: SentMark | undefined,
   ): Promise<TargetReply> {
+    const { sender, now } = this;
     const before = sent?.before ?? false;
     const course: Course = { hasSent: before, isUnknown: before, last: undefined };
+    const endsAt = now() + SYNCHRONOUS_MS;
     try {
-      return await this.sendAll(ctx, job, course, sent);
+      for (let made = 1; ; made++) {
+        await this.countAttempt(ctx, job, made, sent);
+        const result = await sender.attempt(job, made, endsAt - now());
+        follow(course, result);
+        const verdict = sender.judge(job, result, made);
+        if (verdict.kind !== 'again' || now() + verdict.pauseMs >= endsAt) {
+          if (course.last) {
+            return course.last;
+          }
+          throw errorOf(result.ok ? 'internal' : result.code, course.isUnknown);
+        }
+        await pause(verdict.pauseMs);
+      }
     } catch (error) {
       if (!course.hasSent) {
         await sent?.clear();
@@ -265,30 +274,7 @@ export class ProxyService {
     }
   }
 
-  private async sendAll(
-    ctx: AccountContext,
-    job: ProxyJob,
-    course: Course,
-    sent: SentMark | undefined,
-  ): Promise<TargetReply> {
-    const { sender, now } = this;
-    const endsAt = now() + SYNCHRONOUS_MS;
-    for (let made = 1; ; made++) {
-      await this.countAttempt(ctx, job, made, sent);
-      const result = await sender.attempt(job, made, endsAt - now());
-      follow(course, result);
-      const verdict = sender.judge(job, result, made);
-      if (verdict.kind !== 'again' || now() + verdict.pauseMs >= endsAt) {
-        if (course.last) {
-          return course.last;
-        }
-        throw errorOf(result.ok ? 'internal' : result.code, course.isUnknown);
-      }
-      await pause(verdict.pauseMs);
-    }
-  }
-
-  /** Counts an attempt of a synchronous request before a byte of it is sent, and the first as begun under its Idempotency-Key. */
+  /** Counts an attempt of a synchronous request before it is sent, and marks the first one under its Idempotency-Key. */
   private async countAttempt(
     ctx: AccountContext,
     job: ProxyJob,
@@ -307,10 +293,7 @@ export class ProxyService {
   }
 }
 
-/**
- * Rejects rules and `debug` of a caller who does not see all: a rule, or a template that it fills, could write a value in a way
- * that no mask finds.
- */
+/** Rejects rules and `debug` of a caller with limited sight: a rule or a template could write a value that no mask finds. */
 function requireShowable(account: Account, { rules, debug }: ProxyPostInput, order: CheckedOrder): void {
   if (rules.length > 0 && !mayReveal(account)) {
     throw hidden('query.rules', 'need a caller who sees data unmasked: rules could show what is masked');
@@ -326,13 +309,8 @@ function hidden(field: string, expected: string): VaultError {
   return new VaultError('not_allowed', { field, expected });
 }
 
-function unlessMissed<Made extends { readonly kind: string }>(
-  made: Made | { readonly kind: 'warm_miss' },
-): Exclude<Made, { readonly kind: 'warm_miss' }> {
-  if (made.kind === 'warm_miss') {
-    throw new VaultError('key_changed');
-  }
-  return made as Exclude<Made, { readonly kind: 'warm_miss' }>; // the other kinds are left
+function rejectChangedKey(): never {
+  throw new VaultError('key_changed');
 }
 
 function follow(course: Course, result: OutboundResult): void {
@@ -345,7 +323,7 @@ function follow(course: Course, result: OutboundResult): void {
   }
 }
 
-/** The error of a request that was sent, with the id by which the third party knows it. */
+/** The error of a request that was sent, with the id that the third party has received. */
 function sentAs({ id }: ProxyJob, error: VaultError): VaultError {
   const { code, field, retryAfterSeconds } = error;
   const cause = isFault(error) ? error : undefined;

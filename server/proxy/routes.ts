@@ -16,7 +16,6 @@ import {
   ProxyPostReply,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly proxy: ProxyService;
 }
@@ -89,7 +88,6 @@ const post = defineRoute({
   },
 });
 
-/** One value of two names. */
 function same(algorithm: string | undefined, other: string | undefined): string | undefined {
   if (algorithm !== undefined && other !== undefined && algorithm !== other) {
     throw new VaultError('conflicting_parameters', { field: 'query.algorithm' });

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { CertificateId } from '../certificate/schema.ts';
-import { HEADER_TEXT_PATTERN, WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
+import { HEADER_TEXT_PATTERN, PROXY_METHODS, WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { ALGORITHM, Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
@@ -67,9 +67,7 @@ export const NetworkTokenQuery = Type.Object({
 export const ProxyRequest = Type.Object(
   {
     method: Type.Union(
-      (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).map((name) =>
-        Type.Literal(name),
-      ),
+      PROXY_METHODS.map((name) => Type.Literal(name)),
       { description: 'The HTTP method.' },
     ),
     url: Type.String({
@@ -184,7 +182,6 @@ export const ProxyOrder = Type.Object(
   },
 );
 
-/** The body of a request for a capture endpoint. */
 export const CaptureOrder = Type.Object(
   {
     webhook: Type.Optional(ProxyWebhook),

@@ -3,16 +3,12 @@ import { causeOf, ReportedError } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Argument } from './resp.ts';
 
-/** The part of a script that describes the position of an error. */
-interface ScriptPlace {
+/** A Lua script. It is called by its SHA-1, and sent in full only if Redis does not have it yet. */
+export interface Script {
   /** The name in the first line of its file. */
   readonly name: string;
-  /** The lines of the parts before its own text. */
+  /** The number of lines of the preludes. */
   readonly linesBefore: number;
-}
-
-/** A Lua script. It is called by its SHA-1, and sent in full only if Redis does not have it yet. */
-export interface Script extends ScriptPlace {
   readonly text: string;
   readonly sha: string;
 }
@@ -37,8 +33,8 @@ export interface RedisLink {
   /** Runs read-only commands on keys of one slot; their binary replies in order. Throws the first error among them. */
   readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]>;
   /**
-   * Runs read-only commands that reply with lists of byte strings, and gives these replies in RESP2, one behind the other, for
-   * a thread to read; undefined when they are more than `bytesMax`. A missing string may be given as an empty one.
+   * Runs read-only commands that reply with lists of byte strings, and returns the bytes of these replies in RESP2, for a
+   * thread to read; undefined if they are more than `bytesMax`. A missing string may be returned as an empty one.
    */
   readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined>;
   /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
@@ -49,9 +45,9 @@ export interface RedisLink {
   write(name: string, args: readonly Argument[]): Promise<unknown>;
   /** All nodes of a Cluster, including replicas; otherwise the one server. */
   nodes(): readonly RedisNode[];
-  /** Whether `nodes` are those of a Cluster. */
+  /** `nodes` are those of a Cluster. */
   readonly isCluster: boolean;
-  /** Whether commands can be sent now. */
+  /** True if commands can be sent now. */
   isConnected(): boolean;
   /** Closes the connection; commands in flight reject. */
   close(): Promise<void>;
@@ -66,7 +62,7 @@ export function mastersOf(redis: RedisLink): readonly RedisNode[] {
 export interface RedisNode {
   /** Its address, for operators. */
   readonly name: string;
-  /** Whether it is a replica of another node of the Cluster. */
+  /** It is a replica of another node of the Cluster. */
   readonly isReplica: boolean;
   /** Runs a command that names no key; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;
@@ -76,33 +72,30 @@ export interface RedisNode {
 const UNAVAILABLE =
   /^(?:OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b|ACL failure in script/;
 
-/** Commands whose refusal callers tell from a Redis that is away: they do without, or say so. */
+/** Commands that Redis may forbid: their callers distinguish that from an unavailable Redis. */
 const OPTIONAL_COMMANDS: ReadonlySet<string> = new Set(['SCAN', 'BGREWRITEAOF', 'INFO', 'EVAL']);
 
-/** Whether Redis forbids or does not know a command whose callers are prepared for that. */
+/** True if Redis forbids or does not know an optional command. */
 export function isRefusal(name: string, error: unknown): boolean {
   return OPTIONAL_COMMANDS.has(name) && isForbiddenCommand(error);
 }
 
-/** Whether Redis forbids or does not know the command. */
+/** True if Redis forbids or does not know the command. */
 export function isForbiddenCommand(error: unknown): boolean {
   return error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
 }
 
 /** The VaultError for a failure of Redis, with the place of a script's failure; an error that is a bug is returned unchanged. */
-export function toVaultError(error: unknown, script?: ScriptPlace): unknown {
+export function toVaultError(error: unknown, script?: Script): unknown {
   if (error instanceof VaultError || !(error instanceof Error)) {
     return error;
   }
-  if (error.name !== 'ReplyError') {
-    return new VaultError('store_unavailable');
-  }
-  if (UNAVAILABLE.test(error.message)) {
+  if (error.name !== 'ReplyError' || UNAVAILABLE.test(error.message)) {
     return new VaultError('store_unavailable');
   }
   const cause = script && scriptFault(error, script);
-  // Scripts only read what our scripts wrote. A value of another type was written by somebody else.
-  if (!isOwnFault(error.message) && /WRONGTYPE|not an integer|user_script/.test(error.message)) {
+  // Scripts only read values that our scripts wrote. A value of another type was not written by this server.
+  if (!OWN_FAULT.test(error.message) && /WRONGTYPE|not an integer|user_script/.test(error.message)) {
     return new VaultError('integrity_failed', { cause });
   }
   return cause === undefined ? error : new VaultError('internal', { cause });
@@ -114,33 +107,22 @@ const FRAMES_MAX = 12;
 const OWN_FAULT =
   /compiling script|nonexistent global|Unknown Redis command|Wrong number of args|non local key/i;
 
-/** Whether the message of Redis reports a bug in a script, independent of the data. */
-function isOwnFault(message: string): boolean {
-  return OWN_FAULT.test(message);
-}
-
-/** The stack frame of the line that failed, in the script or in its prelude. */
-function lineFrame(message: string, { name, linesBefore }: ScriptPlace): string {
-  const line = Number(/user_script:(\d+)/.exec(message)?.[1] ?? 0);
-  return line > linesBefore
-    ? `at ${name} (lua:${line - linesBefore})`
-    : `at prelude of ${name} (lua:${line})`;
-}
-
 /**
- * Where a script failed: its name and line, then the stack frames of its caller. Call it where the reply is awaited,
- * because the error of the client was created in its parser and has only frames of that.
+ * The position of a failure in a script: its name and line, then the stack frames of its caller. Call it where the reply is
+ * awaited, because the error of the client was created in its parser and has only frames of that.
  */
-function scriptFault(error: Error, place: ScriptPlace): ReportedError {
+function scriptFault(error: Error, { name, linesBefore }: Script): ReportedError {
   const here = new Error();
   Error.captureStackTrace(here, scriptFault);
-  const frames = [lineFrame(error.message, place), ...(causeOf(here).stack ?? [])];
+  const line = Number(/user_script:(\d+)/.exec(error.message)?.[1] ?? 0);
+  const frame =
+    line > linesBefore ? `at ${name} (lua:${line - linesBefore})` : `at prelude of ${name} (lua:${line})`;
+  const frames = [frame, ...(causeOf(here).stack ?? [])];
   return new ReportedError({ error: error.name, stack: frames.slice(0, FRAMES_MAX) });
 }
 
-/** Options of a connection. */
 export interface LinkOptions {
-  /** How many replicas must confirm a write before it counts as done; 0 = none. */
+  /** The number of replicas that must confirm a write before it is acknowledged; 0 = none. */
   readonly replicas: number;
   /** Called with the name of each command and script that has finished or failed. */
   readonly onCall?: (name: string, startedAt: number, hasFailed: boolean) => void;
@@ -148,7 +130,7 @@ export interface LinkOptions {
   readonly onLink?: (state: 'disconnected' | 'reconnected') => void;
 }
 
-/** Whether Redis does not have a script, which must be sent in full. */
+/** True if Redis does not have a script, which must be sent in full. */
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
@@ -163,7 +145,7 @@ const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
 export function createReplicaWait(
   replicas: number,
   askCount: (timeoutMs: number) => Promise<number>,
-  onCall: ((name: string, startedAt: number, hasFailed: boolean) => void) | undefined,
+  onCall: LinkOptions['onCall'],
 ): () => Promise<boolean> {
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<boolean> | undefined;

@@ -24,8 +24,8 @@ function asArgument(value: Argument): string | number | Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-function nodesOf(client: Cluster): readonly RedisNode[] {
-  const node = (redis: Redis, isReplica: boolean): RedisNode => ({
+function nodeOf(redis: Redis, isReplica: boolean): RedisNode {
+  return {
     name: redis.options.path ?? `${redis.options.host}:${redis.options.port}`,
     isReplica,
     async command(name, args) {
@@ -35,29 +35,19 @@ function nodesOf(client: Cluster): readonly RedisNode[] {
         throw isRefusal(name, error) ? error : toVaultError(error);
       }
     },
-  });
-  return [
-    ...client.nodes('master').map((redis) => node(redis, false)),
-    ...client.nodes('slave').map((redis) => node(redis, true)),
-  ];
+  };
 }
 
 type Stream = Redis['stream'];
 
-/** The reply to a command, and the connection that it used. */
+/** The reply to a command, with binary parts, and the connection that it used. */
 interface SentReply {
   readonly reply: unknown;
   readonly redis: Redis;
   readonly stream: Stream;
 }
 
-/** Sends one command to the node of its key; the reply has binary parts. */
-type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<SentReply>;
-
-/**
- * Delays writes to a connection until the end of this tick. So the commands of many requests are one write, and one fsync in
- * Redis (group commit).
- */
+/** Delays writes to a connection until the end of this tick: one write is one fsync in Redis (group commit). */
 function createWriteBatching(): (redis: Redis) => void {
   const corked = new WeakSet<Stream>();
   return ({ status, stream }) => {
@@ -76,7 +66,7 @@ function createWriteBatching(): (redis: Redis) => void {
   };
 }
 
-function sendToCluster(client: Cluster): Send {
+function sendToCluster(client: Cluster) {
   const delayWrites = createWriteBatching();
   // Only the connection of a node shows which node has answered, after all redirections.
   const servedBy = new WeakMap<Command, Redis>();
@@ -88,11 +78,11 @@ function sendToCluster(client: Cluster): Send {
       return sendCommand.call(node, command, stream);
     };
   });
-  return async (name, args) => {
+  return async (name: string, args: readonly Argument[]): Promise<SentReply> => {
     if (client.status !== 'ready') {
       throw new Error('no node is connected');
     }
-    const command = new Command(name, [...args], { replyEncoding: null });
+    const command = new Command(name, args.map(asArgument), { replyEncoding: null });
     try {
       client.sendCommand(command);
       const reply: unknown = await command.promise;
@@ -108,7 +98,7 @@ function sendToCluster(client: Cluster): Send {
   };
 }
 
-/** Whether the replicas of the node that has answered have its writes; a wait for each connection. */
+/** Creates the wait for the replicas of the node that has answered; it returns whether they have its writes. */
 function createNodeWaits(replicas: number, onCall: LinkOptions['onCall']) {
   const waits = new WeakMap<Stream, () => Promise<boolean>>();
   return ({ redis, stream }: SentReply): Promise<boolean> => {
@@ -124,26 +114,24 @@ function createNodeWaits(replicas: number, onCall: LinkOptions['onCall']) {
   };
 }
 
-/** The connection to a Cluster. */
 class ClusterLink implements RedisLink {
   readonly isCluster = true;
-  private readonly send: Send;
-  private readonly onCall: LinkOptions['onCall'];
+  private readonly send: ReturnType<typeof sendToCluster>;
   /** Returns whether the replicas have a write; undefined if none has to. */
   private readonly waitForReplicas: ((sent: SentReply) => Promise<boolean>) | undefined;
   private watch: { readonly end: () => void } | undefined;
 
   constructor(
     private readonly client: Cluster,
-    { onCall, replicas }: LinkOptions,
+    private readonly options: LinkOptions,
   ) {
+    const { replicas, onCall } = options;
     this.send = sendToCluster(client);
-    this.onCall = onCall;
     this.waitForReplicas = replicas === 0 ? undefined : createNodeWaits(replicas, onCall);
   }
 
   /** Waits until the nodes answer. Throws a `StartError` if they do not in time. */
-  async open(target: ClusterTarget, onLink: LinkOptions['onLink']): Promise<void> {
+  async open(target: ClusterTarget): Promise<void> {
     const ping = async (): Promise<void> => {
       if (this.client.status !== 'ready') {
         throw new Error('no node is connected');
@@ -153,7 +141,7 @@ class ClusterLink implements RedisLink {
       await Promise.allSettled(this.client.nodes('master').map((node) => node.ping()));
     };
     await waitUntilReady(this.client, ping, target);
-    this.watch = watchLink(this.client, onLink);
+    this.watch = watchLink(this.client, this.options.onLink);
   }
 
   command(name: string, args: readonly Argument[]): Promise<unknown> {
@@ -186,7 +174,10 @@ class ClusterLink implements RedisLink {
   }
 
   nodes(): readonly RedisNode[] {
-    return nodesOf(this.client);
+    return [
+      ...this.client.nodes('master').map((redis) => nodeOf(redis, false)),
+      ...this.client.nodes('slave').map((redis) => nodeOf(redis, true)),
+    ];
   }
 
   isConnected(): boolean {
@@ -205,15 +196,16 @@ class ClusterLink implements RedisLink {
     isDurable: boolean,
     wanted?: Script,
   ): Promise<unknown> {
+    const { onCall } = this.options;
     const label = wanted?.name ?? name;
     const startedAt = performance.now();
     let sent: SentReply;
     try {
-      sent = await this.send(name, args.map(asArgument));
-      this.onCall?.(label, startedAt, false);
+      sent = await this.send(name, args);
+      onCall?.(label, startedAt, false);
     } catch (error) {
       const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
-      this.onCall?.(label, startedAt, !isUnknown);
+      onCall?.(label, startedAt, !isUnknown);
       if (isUnknown) {
         return await this.execute('EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
       }
@@ -230,6 +222,6 @@ class ClusterLink implements RedisLink {
 /** Opens a Cluster. Throws a `StartError` if it does not answer in time. */
 export async function openClusterLink(target: ClusterTarget, options: LinkOptions): Promise<RedisLink> {
   const link = new ClusterLink(connectCluster(target), options);
-  await link.open(target, options.onLink);
+  await link.open(target);
   return link;
 }

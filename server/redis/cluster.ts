@@ -1,6 +1,6 @@
 import { Cluster, type RedisOptions } from 'ioredis';
 
-/** Options of connections to single nodes. */
+/** The library gives clients another type with `replyMapping`, which is not used. */
 export type NodeOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /** The shortest time between two refreshes of the slot table, while requests fail. */

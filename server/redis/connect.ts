@@ -2,7 +2,10 @@ import './tracing-channel.ts';
 import { rootCertificates } from 'node:tls';
 import Redis, { type Cluster, type RedisOptions } from 'ioredis';
 import StandaloneConnector from 'ioredis/built/connectors/StandaloneConnector';
+import { pause } from '../core/concurrency.ts';
 import { StartError } from '../core/errors.ts';
+import type { RedisCredentials, SentinelGroup } from '../core/settings.ts';
+import type { LinkOptions } from './client.ts';
 import { type NodeOptions, openCluster } from './cluster.ts';
 import { describeConnectionError, isLasting } from './connection-error.ts';
 
@@ -13,23 +16,8 @@ export interface TlsFiles {
   readonly key?: string | undefined;
 }
 
-/** User name and password; an empty text where there is none. */
-interface Credentials {
-  readonly username: string;
-  readonly password: string;
-}
-
-/** Sentinels, and the name of the primary that they watch. */
-interface SentinelTarget {
+interface SentinelTarget extends SentinelGroup {
   readonly kind: 'sentinel';
-  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
-  readonly name: string;
-  readonly database: number;
-  /** Whether Sentinels and servers use TLS. */
-  readonly isTls: boolean;
-  readonly credentials: Credentials;
-  /** Undefined: the Sentinels are given those of the servers when they ask for any. */
-  readonly sentinelCredentials?: Credentials | undefined;
   readonly tls?: TlsFiles | undefined;
 }
 
@@ -99,10 +87,8 @@ class PrimaryConnector extends StandaloneConnector {
   }
 }
 
-/** The address of one server. */
 export type ServerTarget = Exclude<RedisTarget, ClusterTarget>;
 
-/** The options of the library for TLS. */
 function tlsOptions({ ca, cert, key }: TlsFiles = {}): NonNullable<NodeOptions['tls']> {
   return {
     ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
@@ -111,11 +97,11 @@ function tlsOptions({ ca, cert, key }: TlsFiles = {}): NonNullable<NodeOptions['
 }
 
 /** User name and password as the library takes them; none where the texts are empty. */
-function authOptions({ username, password }: Credentials): Pick<NodeOptions, 'username' | 'password'> {
+function authOptions({ username, password }: RedisCredentials): NodeOptions {
   return { ...(username && { username }), ...(password && { password }) };
 }
 
-/** A Sentinel that asks for a password gets that of the servers, if it has none of its own: many have one for all. */
+/** Sends the credentials of the servers to a Sentinel that requires some, if no others are configured. */
 function signInToSentinels(client: Redis, { credentials, sentinelCredentials }: SentinelTarget): void {
   client.on('sentinelError', (error: unknown) => {
     if (sentinelCredentials === undefined && String(error).includes('NOAUTH')) {
@@ -163,7 +149,6 @@ export function connectCluster({ urls, tls }: ClusterTarget, options: NodeOption
   return openCluster(urls, options, tlsOptions(tls));
 }
 
-/** Whether connections to Redis use TLS. */
 function isTlsTarget(target: RedisTarget): boolean {
   switch (target.kind) {
     case 'socket':
@@ -178,10 +163,7 @@ function isTlsTarget(target: RedisTarget): boolean {
 }
 
 /** Reports changes of the connection, once each, however many errors belong to one change. */
-export function watchLink(
-  client: Redis | Cluster,
-  report: ((state: 'disconnected' | 'reconnected') => void) | undefined,
-) {
+export function watchLink(client: Redis | Cluster, report: LinkOptions['onLink']) {
   let state: 'reconnected' | 'disconnected' | 'closed' = 'reconnected';
   const change = (to: 'disconnected' | 'reconnected'): void => {
     if (state !== 'closed' && state !== to) {
@@ -198,10 +180,7 @@ export function watchLink(
   };
 }
 
-/**
- * Opens a separate connection and does not wait for Redis. With `patient`, commands wait for Redis and may block; otherwise
- * they fail within two seconds. Errors are events of the client.
- */
+/** Opens a connection, without a wait for Redis. With `patient`, commands wait for Redis; otherwise they fail within 2 s. */
 export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
   let isClosed = false;
   const options: NodeOptions = {
@@ -225,15 +204,15 @@ export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
   };
 }
 
-/** How long a start waits for Redis to be reachable. One that says it is loading its data is given longer. */
+/** The time limits of a start: for Redis to be reachable, and for one that is loading its data. */
 const REACHABLE_MS = 6_000;
 const LOADED_MS = 30_000;
 
-/** Remembers why there is no connection. That Redis was silent on the last one is not forgotten when it accepts another. */
+/** Keeps the reason for a missing connection. A timeout on the last connection is kept when Redis accepts another. */
 function rememberErrors(client: Redis | Cluster): () => unknown {
   let cause: unknown;
   client.on('error', (error) => {
-    // That of the last Sentinel says more.
+    // The error of the last Sentinel is more precise.
     if (!String(error).includes('All sentinels are unreachable')) {
       cause = error;
     }
@@ -249,23 +228,20 @@ function rememberErrors(client: Redis | Cluster): () => unknown {
   return () => cause;
 }
 
-/** The error for a start without Redis. */
 function unreachable(client: Redis | Cluster, reason: string): StartError {
   client.disconnect();
   const hint = reason.includes('VAULT_') ? '' : ' Check VAULT_REDIS_URL.';
   return new StartError(`Redis does not answer: ${reason}.${hint}`);
 }
 
-/**
- * Resolves when Redis answers. Retries for 6 s, and for 30 s while Redis loads its data, then throws a `StartError`. A reason
- * that will not change is not retried.
- */
+/** Resolves when Redis answers. Retries temporary failures for 6 s, and for 30 s while Redis loads its data. */
 export async function waitUntilReady(
   client: Redis | Cluster,
   ping: () => Promise<unknown>,
   target: RedisTarget,
 ): Promise<void> {
   const startedAt = Date.now();
+  const usesTls = isTlsTarget(target);
   const causeOf = rememberErrors(client);
   for (;;) {
     const failure = await ping().then(
@@ -273,9 +249,7 @@ export async function waitUntilReady(
       (error: unknown) => ({ error }),
     );
     const cause = causeOf();
-    const reasons = [cause, failure?.error].map((error) =>
-      describeConnectionError(error, isTlsTarget(target)),
-    );
+    const reasons = [cause, failure?.error].map((error) => describeConnectionError(error, usesTls));
     const lasting = reasons.find(isLasting);
     if (lasting !== undefined) {
       throw unreachable(client, lasting);
@@ -288,6 +262,6 @@ export async function waitUntilReady(
       const unknown = isLoading ? 'it is still loading its data' : 'it is not ready';
       throw unreachable(client, reasons.find((reason) => reason !== undefined) ?? unknown);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pause(20);
   }
 }

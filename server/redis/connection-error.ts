@@ -52,7 +52,7 @@ function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** A connection that is cut or not answered is how each side shows that the other one uses TLS, or does not. */
+/** A connection that is cut or not answered may mean that only one side uses TLS. */
 function describeCut(code: unknown, usesTls: boolean): string | undefined {
   if (code === 'ETIMEDOUT') {
     return usesTls
@@ -67,10 +67,7 @@ function describeCut(code: unknown, usesTls: boolean): string | undefined {
     : 'the connection was cut; if this port speaks TLS, use rediss:// instead of redis://';
 }
 
-/**
- * Says why Redis cannot be reached, without address, user name or password. Undefined for an error that only says that
- * there was no reply.
- */
+/** The reason why Redis cannot be reached, without addresses and credentials; undefined for a missing reply. */
 export function describeConnectionError(error: unknown, usesTls: boolean): string | undefined {
   const lastNode = member(error, 'lastNodeError');
   const ofNode = lastNode === undefined ? undefined : describeConnectionError(lastNode, usesTls);
@@ -91,7 +88,7 @@ export function describeConnectionError(error: unknown, usesTls: boolean): strin
   );
 }
 
-/** Whether a reason is a mistake in the settings, which no waiting cures. */
+/** True if a reason is a mistake in the settings: a retry does not help. */
 export function isLasting(reason: string | undefined): boolean {
   return LASTING.has(reason) || reason?.includes('may not run') === true;
 }

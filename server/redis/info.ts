@@ -1,17 +1,21 @@
-import type { RedisLink } from './client.ts';
+import type { RedisLink, RedisNode } from './client.ts';
 import { asText } from './reply.ts';
 
-/** What Redis reports about its memory and its append-only file. */
+/** Statistics of Redis about its memory and its append-only file. */
 export interface RedisStats {
   readonly memoryUsedBytes: number;
   /** 0 = no limit. */
   readonly memoryMaxBytes: number;
   readonly isAofEnabled: boolean;
-  /** Whether the last write and the last rewrite of the append-only file succeeded. */
+  /** The last write and the last rewrite of the append-only file succeeded. */
   readonly isAofWriteOk: boolean;
 }
 
-/** A field of the reply to INFO. */
+/** Reads a section of INFO, or the default ones. */
+export async function readInfo(node: RedisNode, ...sections: readonly string[]): Promise<string> {
+  return asText(await node.command('INFO', sections));
+}
+
 export function infoField(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 }
@@ -27,19 +31,14 @@ function statsOf(info: string): RedisStats {
   };
 }
 
-/** How full a node is; without a limit, how much it holds. */
+/** The used share of the memory of a node; without a limit, its used bytes. */
 function fullness({ memoryUsedBytes: used, memoryMaxBytes: max }: RedisStats): number {
   return max === 0 ? used : used / max;
 }
 
-/**
- * Reads the statistics of all nodes: memory of the fullest one, and flags that are true on all. Throws `store_unavailable` if
- * one does not answer.
- */
+/** Reads the memory of the fullest node, and flags that are true on all. Throws `store_unavailable` without a reply. */
 export async function readRedisStats(redis: RedisLink): Promise<RedisStats> {
-  const stats = await Promise.all(
-    redis.nodes().map(async (node) => statsOf(asText(await node.command('INFO', [])))),
-  );
+  const stats = await Promise.all(redis.nodes().map(async (node) => statsOf(await readInfo(node))));
   const fullest = stats.reduce((most, next) => (fullness(next) > fullness(most) ? next : most));
   return {
     ...fullest,

@@ -1,7 +1,7 @@
 import { StartError } from '../core/errors.ts';
 import type { LinkOptions, RedisLink } from './client.ts';
 import { openClusterLink } from './cluster-link.ts';
-import type { RedisTarget } from './connect.ts';
+import type { ClusterTarget, RedisTarget } from './connect.ts';
 import { infoField } from './info.ts';
 import { asText } from './reply.ts';
 import { openServerLink } from './server-link.ts';
@@ -13,8 +13,8 @@ async function modeOf(link: RedisLink): Promise<string | undefined> {
   return infoField(info, 'redis_mode') ?? infoField(info, 'server_mode');
 }
 
-/** The Cluster behind one address, such as the configuration endpoint of a managed one. */
-function clusterBehind(target: RedisTarget): Extract<RedisTarget, { kind: 'cluster' }> {
+/** The Cluster of a single address, such as the configuration endpoint of a managed one. */
+function clusterAt(target: RedisTarget): ClusterTarget {
   if (target.kind !== 'url') {
     throw new StartError(
       'This Redis is part of a Cluster. Name its host in VAULT_REDIS_URL: redis://host:port.',
@@ -26,17 +26,14 @@ function clusterBehind(target: RedisTarget): Extract<RedisTarget, { kind: 'clust
   return { kind: 'cluster', urls: [target.url], tls: target.tls };
 }
 
-/** The Redis that was opened, and its address, of which a Cluster may have been found to be one. */
-export interface OpenRedis {
-  readonly redis: RedisLink;
-  readonly target: RedisTarget;
-}
-
 /**
- * Opens a connection and waits until Redis answers; one address that belongs to a Cluster opens the Cluster. Throws a
- * `StartError` if Redis does not answer in time, or is of another kind than the address says.
+ * Opens a connection and waits until Redis answers; one address that belongs to a Cluster opens the Cluster, which is then the
+ * returned target. Throws a `StartError` if Redis does not answer in time, or is of another kind than the address says.
  */
-export async function findRedis(given: RedisTarget, options: LinkOptions): Promise<OpenRedis> {
+export async function findRedis(
+  given: RedisTarget,
+  options: LinkOptions,
+): Promise<{ readonly redis: RedisLink; readonly target: RedisTarget }> {
   if (given.kind === 'cluster') {
     return { redis: await openClusterLink(given, options), target: given };
   }
@@ -49,12 +46,11 @@ export async function findRedis(given: RedisTarget, options: LinkOptions): Promi
   if (mode === 'sentinel') {
     throw new StartError('This is a Sentinel. VAULT_REDIS_URL must be redis+sentinel://host:port/name.');
   }
-  const target = clusterBehind(given);
+  const target = clusterAt(given);
   return { redis: await openClusterLink(target, options), target };
 }
 
 /** Like `findRedis`, for callers that need no second connection. */
 export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
-  const { redis } = await findRedis(target, options);
-  return redis;
+  return (await findRedis(target, options)).redis;
 }

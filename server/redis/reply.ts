@@ -1,7 +1,6 @@
 /** Readers of Redis replies. A part of another type means a modified record: `integrity_failed`. */
 import { VaultError } from '../core/errors.ts';
 
-/** Reads a reply part as bytes. */
 export function asBytes(part: unknown): Buffer {
   if (Buffer.isBuffer(part)) {
     return part;
@@ -14,12 +13,10 @@ export function asOptionalBytes(part: unknown): Buffer | undefined {
   return part === null ? undefined : asBytes(part);
 }
 
-/** Reads a reply part as text. */
 export function asText(part: unknown): string {
   return typeof part === 'string' ? part : asBytes(part).toString('utf8');
 }
 
-/** Reads a reply part as a number. */
 export function asCount(part: unknown): number {
   const value = typeof part === 'number' ? part : Number(asText(part));
   if (Number.isFinite(value)) {
@@ -28,7 +25,6 @@ export function asCount(part: unknown): number {
   throw new VaultError('integrity_failed');
 }
 
-/** Reads a reply as a list. */
 export function asList(part: unknown): readonly unknown[] {
   if (Array.isArray(part)) {
     return part;
@@ -36,7 +32,7 @@ export function asList(part: unknown): readonly unknown[] {
   throw new VaultError('integrity_failed');
 }
 
-/** Whether a script replied `ok`. */
+/** True if a script replied `ok`. */
 export function isOk(part: unknown): boolean {
   return asText(part) === 'ok';
 }

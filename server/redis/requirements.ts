@@ -10,46 +10,20 @@ const MAJOR_MIN = 7;
 const KEY = '{probe}';
 
 /** Commands without a key, with arguments. The others of a vault are called with a key. */
-const KEYLESS = ['ping', 'info', 'time', 'dbsize', 'wait 1 1', 'eval x 0', 'evalsha x 0'] as const;
-const KEYED = [
-  ...[
-    'exists',
-    'type',
-    'rename',
-    'del',
-    'unlink',
-    'persist',
-    'pexpire',
-    'pexpiretime',
-    'pttl',
-    'get',
-    'mget',
-    'set',
-  ],
-  ...[
-    'incr',
-    'decr',
-    'hset',
-    'hsetnx',
-    'hmset',
-    'hget',
-    'hmget',
-    'hgetall',
-    'hkeys',
-    'hlen',
-    'hstrlen',
-    'hexists',
-  ],
-  ...['hincrby', 'hscan', 'hdel', 'sadd', 'scard', 'srem', 'sscan', 'smembers', 'sismember', 'zadd', 'zrem'],
-  ...['zcard', 'zcount', 'zscore', 'zmscore', 'zrange', 'zrangebyscore', 'zpopmin', 'bzpopmin'],
-  ...['zremrangebyrank', 'zremrangebyscore', 'lpush', 'rpush', 'rpoplpush', 'lpop', 'lrem', 'llen', 'lrange'],
-  ...['lindex', 'lpos', 'ltrim', 'xadd', 'xtrim'],
-] as const;
+const KEYLESS = ['ping', 'info', 'time', 'dbsize', 'wait 1 1', 'eval x 0', 'evalsha x 0'];
+const KEYED = `
+  exists type rename del unlink persist pexpire pexpiretime pttl get mget set incr decr
+  hset hsetnx hmset hget hmget hgetall hkeys hlen hstrlen hexists hincrby hscan hdel
+  sadd scard srem sscan smembers sismember
+  zadd zrem zcard zcount zscore zmscore zrange zrangebyscore zpopmin bzpopmin zremrangebyrank zremrangebyscore
+  lpush rpush rpoplpush lpop lrem llen lrange lindex lpos ltrim xadd xtrim`
+  .trim()
+  .split(/\s+/);
 
 /** Further commands on a Cluster. */
-const OF_CLUSTER = ['cluster|slots', 'cluster|info'] as const;
+const OF_CLUSTER = ['cluster|slots', 'cluster|info'];
 
-/** The commands that a vault cannot do without, with their subcommands. */
+/** The commands that a vault needs, with their subcommands. */
 export const REQUIRED_COMMANDS: readonly string[] = [
   ...KEYLESS.map((call) => call.split(' ')[0] ?? ''),
   ...[...KEYED, ...OF_CLUSTER],
@@ -73,7 +47,7 @@ function callsOn(isCluster: boolean): readonly (readonly string[])[] {
   ];
 }
 
-/** The reply to a command without which nothing can be checked. */
+/** The reply to a command that the check needs. */
 async function ask(node: RedisNode, name: string, args: readonly string[]): Promise<unknown> {
   try {
     return await node.command(name, args);
@@ -101,7 +75,7 @@ async function checkNode(node: RedisNode, isCluster: boolean): Promise<void> {
   }
 }
 
-/** Throws a `StartError` when Redis is too old, or its user may not do what every vault does. */
+/** Throws a `StartError` when Redis is too old, or its user lacks permissions that every vault needs. */
 export async function checkRequirements(redis: RedisLink): Promise<void> {
   for (const node of mastersOf(redis)) {
     await checkNode(node, redis.isCluster);

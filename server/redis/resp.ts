@@ -27,7 +27,6 @@ export class CommandWriter {
     return this.#at;
   }
 
-  /** Adds a command. */
   add(parts: readonly Argument[]): void {
     this.#reserve(HEAD_BYTES_MAX);
     this.#head(0x2a, parts.length);
@@ -41,7 +40,7 @@ export class CommandWriter {
     }
   }
 
-  /** A copy of what was added, which is then forgotten. */
+  /** Returns a copy of the added bytes, and drops them. */
   take(): Buffer {
     const taken = Buffer.allocUnsafeSlow(this.#at);
     this.#bytes.copy(taken, 0, 0, this.#at);
@@ -49,7 +48,6 @@ export class CommandWriter {
     return taken;
   }
 
-  /** Forgets what was added. */
   clear(): void {
     this.#at = 0;
     if (this.#bytes.length > BUFFER_BYTES_KEPT_MAX) {
@@ -119,7 +117,7 @@ export class CommandWriter {
   }
 }
 
-/** Stands for a reply that has not arrived completely. */
+/** The value of a reply that is incomplete. */
 export const INCOMPLETE = Symbol('incomplete');
 
 /** Replies that are not read here: their bytes are kept as they come, unless they are too many. */
@@ -154,7 +152,7 @@ export class PassedReplies {
   }
 }
 
-/** Stands for a value whose list has begun. */
+/** The value of a list that is incomplete. */
 const LIST_BEGUN = Symbol('list begun');
 const NESTED_MAX = 16;
 const LINE_BYTES_MAX = 65_536;
@@ -166,17 +164,17 @@ interface OpenList {
   readonly length: number;
 }
 
-/** Reads replies out of chunks that end anywhere. A byte is looked at once, however many chunks a reply comes in. */
+/** Reads replies out of chunks that end anywhere. A byte is read once, however many chunks a reply comes in. */
 export class ReplyReader {
   #buffer: Buffer = NO_BYTES;
   #at = 0;
-  /** Chunks behind the buffer, until the value at its end is complete. */
+  /** Chunks after the buffer, until the value at its end is complete. */
   #chunks: Buffer[] = [];
   /** Bytes that this value still needs; at least one. */
   #missing = 0;
   readonly #open: OpenList[] = [];
 
-  /** Adds what has arrived. The chunk must not change any more: replies are views of it. */
+  /** Adds a received chunk, which must not change any more: replies are views of it. */
   add(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#missing -= chunk.length;
@@ -207,7 +205,7 @@ export class ReplyReader {
     }
   }
 
-  /** Moves what has come of such replies on; whether that is all of them. Throws a TypeError for bytes that are no reply. */
+  /** Moves the received part of such replies on; true if that is all of them. Throws a TypeError for bytes that are no reply. */
   pass(replies: PassedReplies): boolean {
     if (this.#chunks.length > 0) {
       return false;
@@ -239,7 +237,7 @@ export class ReplyReader {
     return replies.values === 0 && replies.body === 0;
   }
 
-  /** Where the line that is read from `from` on ends; -1 when more bytes must come before. */
+  /** The end of the line that begins at `from`; -1 if more bytes must come before. */
   #lineEnd(from: number): number {
     const buffer = this.#buffer;
     const end = buffer.indexOf(CR, from);

@@ -1,28 +1,22 @@
 import { VaultError } from '../core/errors.ts';
 import { isForbiddenCommand, type RedisNode } from './client.ts';
-import { infoField } from './info.ts';
-import { asText } from './reply.ts';
+import { infoField, readInfo } from './info.ts';
 
-/** The pause between two checks of a rewrite. */
 const POLL_MS = 100;
 
 /**
- * The outcome of a rewrite of one append-only file, with its size in bytes. `no_file`: the server has none. `refused`:
- * this user may not ask for it. `failed`: Redis could not write the new file, and keeps the old one.
+ * The outcome of a rewrite of one append-only file, with its size in bytes. `no_file`: the server has none. `refused`: the
+ * user of the connection lacks the permission. `failed`: Redis could not write the new file, and keeps the old one.
  */
 export type Rewritten =
   | { readonly kind: 'ok'; readonly before: number; readonly after: number }
   | { readonly kind: 'no_file' | 'refused' | 'failed' };
 
-async function infoOf(node: RedisNode, section: string): Promise<string> {
-  return asText(await node.command('INFO', [section]));
-}
-
 /** Waits until no rewrite runs or is scheduled; returns the section `persistence` of INFO. */
 async function waitForRewrite(node: RedisNode, signal: AbortSignal): Promise<string> {
   for (;;) {
     signal.throwIfAborted();
-    const info = await infoOf(node, 'persistence');
+    const info = await readInfo(node, 'persistence');
     if (
       infoField(info, 'aof_rewrite_in_progress') === '0' &&
       infoField(info, 'aof_rewrite_scheduled') === '0'
@@ -59,6 +53,6 @@ export async function rewriteFile(node: RedisNode, signal: AbortSignal): Promise
 
 /** A text that changes whenever a key of the server has expired, and when the server was started again. */
 export async function expiryMark(node: RedisNode): Promise<string> {
-  const [server, stats] = await Promise.all([infoOf(node, 'server'), infoOf(node, 'stats')]);
+  const [server, stats] = await Promise.all([readInfo(node, 'server'), readInfo(node, 'stats')]);
   return `${infoField(server, 'run_id')} ${infoField(stats, 'expired_keys')}`;
 }

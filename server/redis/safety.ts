@@ -1,11 +1,7 @@
+import { UNSAFE_REDIS, type UnsafeRedis } from '../core/settings.ts';
 import type { RedisLink, RedisNode } from './client.ts';
-import { infoField } from './info.ts';
+import { infoField, readInfo } from './info.ts';
 import { asList, asText } from './reply.ts';
-
-const UNSAFE_REDIS = ['appendonly', 'appendfsync', 'eviction', 'replica'] as const;
-
-/** An unsafe setting of Redis, by the name that VAULT_REDIS_ALLOW_UNSAFE accepts. */
-export type UnsafeRedis = (typeof UNSAFE_REDIS)[number];
 
 const MESSAGES: Readonly<Record<UnsafeRedis, string>> = {
   appendonly: 'Redis does not keep an append-only file (appendonly is not yes)',
@@ -30,7 +26,7 @@ async function configValue(node: RedisNode, name: string): Promise<string | unde
 }
 
 async function findUnsafeOf(node: RedisNode): Promise<readonly UnsafeRedis[]> {
-  const info = asText(await node.command('INFO', []));
+  const info = await readInfo(node);
   const [appendonly, appendfsync, policy] = await Promise.all(
     ['appendonly', 'appendfsync', 'maxmemory-policy'].map((name) => configValue(node, name)),
   );
@@ -50,25 +46,20 @@ async function findUnsafeOf(node: RedisNode): Promise<readonly UnsafeRedis[]> {
   return unsafe;
 }
 
-/** An unreachable replica does not prevent the start. */
-async function findUnsafeIfReachable(node: RedisNode): Promise<readonly UnsafeRedis[]> {
-  try {
-    return await findUnsafeOf(node);
-  } catch (error) {
-    if (node.isReplica) {
-      return [];
-    }
-    throw error;
-  }
-}
-
 /**
  * Finds settings that could lose acknowledged writes, on any node of a Cluster, including replicas, since they take over when
  * a master fails. A setting that a managed Redis hides, and that INFO does not show, counts as unsafe: the operator must allow
  * it by name.
  */
 export async function findUnsafe(redis: RedisLink): Promise<readonly UnsafeRedis[]> {
-  const ofNodes = await Promise.all(redis.nodes().map((node) => findUnsafeIfReachable(node)));
+  const ofNodes = await Promise.all(
+    redis.nodes().map((node) =>
+      findUnsafeOf(node).catch((error: unknown) => {
+        // An unreachable replica does not prevent the start.
+        return node.isReplica ? [] : Promise.reject(error);
+      }),
+    ),
+  );
   const found = new Set(ofNodes.flat());
   return UNSAFE_REDIS.filter((name) => found.has(name));
 }

@@ -14,11 +14,11 @@ import { asCount } from './reply.ts';
 import type { Argument } from './resp.ts';
 import { Wire } from './wire.ts';
 
-/** The connection to one server. */
 class ServerLink implements RedisLink {
   readonly isCluster = false;
   private readonly node: RedisNode;
-  private readonly waitForReplicas: ((sent: Promise<unknown>) => Promise<unknown>) | undefined;
+  /** Delays a reply until the replicas have the write. */
+  private readonly durable: (sent: Promise<unknown>) => Promise<unknown>;
   private readonly onCall: LinkOptions['onCall'];
   private readonly watch: { readonly end: () => void };
 
@@ -29,10 +29,11 @@ class ServerLink implements RedisLink {
     options: LinkOptions,
   ) {
     this.onCall = options.onCall;
-    this.waitForReplicas = options.replicas === 0 ? undefined : createDurable(wire, options);
+    this.durable = options.replicas === 0 ? (sent) => sent : createDurable(wire, options);
     this.watch = watchLink(client, options.onLink);
+    const { path, host, port } = client.options;
     this.node = {
-      name: nameOf(target, client.options),
+      name: target.kind === 'sentinel' ? `primary of ${target.name}` : (path ?? `${host}:${port}`),
       isReplica: false,
       command: (name, args) => this.command(name, args),
     };
@@ -51,13 +52,11 @@ class ServerLink implements RedisLink {
   }
 
   write(name: string, args: readonly Argument[]): Promise<unknown> {
-    const sent = execute(this.onCall, name, this.wire.send([name, ...args]));
-    return this.waitForReplicas === undefined ? sent : this.waitForReplicas(sent);
+    return this.durable(this.command(name, args));
   }
 
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
-    const sent = this.runUnreplicated(script, keys, args);
-    return this.waitForReplicas === undefined ? sent : this.waitForReplicas(sent);
+    return this.durable(this.runUnreplicated(script, keys, args));
   }
 
   runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
@@ -87,10 +86,7 @@ export async function openServerLink(target: ServerTarget, options: LinkOptions)
   return new ServerLink(client, wire, target, options);
 }
 
-/**
- * The reply to a command, or to the call of a script, that was sent. It is awaited here, where the caller's context is: for
- * the frames of an error, and for the span of a trace.
- */
+/** Awaits a reply in the context of the caller: for the frames of an error, and for the span of a trace. */
 async function execute<T>(
   onCall: LinkOptions['onCall'],
   name: string,
@@ -108,7 +104,7 @@ async function execute<T>(
   }
 }
 
-/** Resolves with a reply when the replicas have what was written before it, on the same connection. */
+/** Resolves with a reply when the replicas have all earlier writes of the same connection. */
 function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
   let epoch = 0;
   let wait: (() => Promise<boolean>) | undefined;
@@ -133,9 +129,4 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
     }
     return reply;
   };
-}
-
-/** The name of the server, for operators. */
-function nameOf(target: ServerTarget, { path, host, port }: Redis['options']): string {
-  return target.kind === 'sentinel' ? `primary of ${target.name}` : (path ?? `${host}:${port}`);
 }

@@ -1,6 +1,6 @@
 /**
  * Commands to one Redis server in RESP2. The library opens the connection (address, TLS, credentials, back-off) and opens it
- * again; what goes over it is written and read here, with few objects per command and one write per tick.
+ * again; commands and replies are written and read here, with few objects per command and one write per tick.
  */
 import type { Redis } from 'ioredis';
 import { runAtTickEnd } from '../core/tick-end.ts';
@@ -17,9 +17,9 @@ interface Gathered {
 interface Call {
   /** The step of the timer in which it was sent. */
   readonly step: number;
-  /** Whether it has failed without a reply, which may still come. */
+  /** It has failed without a reply, which may still come. */
   isLate: boolean;
-  /** What is sent in full if Redis does not have the script; undefined without one. */
+  /** The call of the script, which is sent in full if Redis does not have it; undefined without a script. */
   readonly parts: readonly Argument[] | undefined;
   /** The script that it calls by its digest. */
   readonly script: Script | undefined;
@@ -34,26 +34,22 @@ const STEP_MS = 250;
 /** A call without a reply fails after as many steps; the connection, when none was answered in time for as many. */
 const REPLY_STEPS_MAX = 8;
 const CONNECTION_STEPS_MAX = 24;
-/** Bounds of what may wait: a Redis that stalls must not fill the memory. */
+/** Bounds of waiting commands: a Redis that stalls must not fill the memory. */
 const CALLS_MAX = 65_536;
 const BYTES_MAX = 128 * 1_024 * 1_024;
 /** Calls that are done are dropped from the list in steps. */
 const DONE_MAX = 4_096;
 
-/**
- * One connection. A command while there is none fails at once; none is sent again after its connection was lost. `client` must
- * use RESP2 and send no command itself.
- */
+/** One connection. Commands without a connection fail at once. `client` must use RESP2 and send no command itself. */
 export class Wire {
   private readonly output = new CommandWriter();
-  /** Calls in the order of their replies; those before `first` are done, and undefined: they would keep what they sent. */
+  /** Calls in the order of their replies; those before `first` are done, and undefined, to free their memory. */
   private readonly calls: (Call | undefined)[] = [];
   private first = 0;
   private stream: Redis['stream'] | undefined;
   private reader = new ReplyReader();
   private connections = 0;
   private isFlushDue = false;
-  /** The number of steps of the timer. */
   private step = 0;
   /** The step in which a call was last answered in time, or the first of the waiting calls was sent. */
   private timelyAt = 0;
@@ -242,8 +238,8 @@ export class Wire {
   }
 
   /**
-   * Fails the calls that have waited too long, and ends a connection that is silent, or so far behind that nobody waits for
-   * its replies, or on which a command was lost, so that each reply is taken for another one.
+   * Fails the calls that have waited too long, and ends a connection that is silent, or so slow that all its calls have
+   * failed, or on which a command was lost, so that replies would be assigned to the wrong calls.
    */
   private checkReplies(): void {
     this.step += 1;

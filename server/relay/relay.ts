@@ -9,16 +9,15 @@ import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
-import type { Crypto, WarmBlob } from '../crypto/client.ts';
+import type { Crypto } from '../crypto/client.ts';
 import { takesPath } from '../domain/connection/connection.ts';
 import { type RelayRequest, textsOf } from '../domain/relay/fill.ts';
-import { staysAsItIs } from '../domain/relay/glance.ts';
 import { headersToReturn, headersToSend } from '../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
-import type { Showing } from '../domain/relay/sight.ts';
+import { type Showing, staysAsItIs } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
-import type { RelayedRequest, ThirdParties } from '../outbound/third-parties.ts';
+import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount, senderOf } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
@@ -27,38 +26,27 @@ import type { ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 
-/** Takes the secrets of a connection out of a reply, for the layer that may see them. */
+/** Removes the secrets of a connection from a reply, in the layer that may read them. */
 export { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 
-/** A request to be sent on through a connection. */
+/** A request to be forwarded through a connection. */
 export interface RelayInput extends RelayRequest {
-  /** The id of the connection. */
   readonly connection: string;
   readonly user: string;
   readonly passphrase: SecretBytes;
   readonly body: Uint8Array;
 }
 
-/** The reply of a third party, as its caller gets it. */
+/** The reply of a third party for the caller. */
 export interface Relayed {
   readonly status: number;
   readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
-  /** The connection's own values, which must still be hidden in it. */
+  /** Secrets of the connection, which must still be removed from it. */
   readonly secrets?: Secret<readonly string[]>;
 }
 
-/** A filled request. */
 type Ready = Extract<Awaited<ReturnType<Crypto['fillRelay']>>, { readonly kind: 'ready' }>;
-
-/** A request to be filled from the items of its tokens. */
-interface Filling {
-  readonly input: RelayInput;
-  readonly tokens: readonly string[];
-  /** The connection, sealed. */
-  readonly record: Uint8Array;
-  readonly readParts: ReadParts;
-}
 
 interface Sending {
   readonly input: RelayInput;
@@ -74,10 +62,10 @@ const DEADLINE_MS = 20_000;
 /** Escapes in a path that a third party may decode twice, or that may end a line of its log. */
 const NOT_IN_PATH = /%(?:25|[01][\da-f]|7f)/i;
 
-/** `Retry-After` in one of the forms that RFC 9110 has: seconds, or a date. */
+/** `Retry-After` as seconds or a date (RFC 9110). */
 const RETRY_AFTER = /^(?:\d{1,10}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
-/** Requests that pass through: a payment service's own, with placeholders that become stored values on the way. */
+/** Forwards requests of payment services, and replaces their placeholders by stored values. */
 export class Relay {
   constructor(
     private readonly itemStore: ItemStore,
@@ -95,13 +83,13 @@ export class Relay {
   ) {}
 
   /**
-   * Sends a request on, once, with the headers of its connection and with stored values for its placeholders; the use of
-   * each item is logged before. Returns the reply with the numbers that were sent masked. Rejects with
-   * `connection_not_found`, `not_allowed`, `placeholder_unknown`, and as the proxy does.
+   * Forwards a request once, with the headers of its connection and with stored values for its placeholders, after logging
+   * the use of each item. Returns the reply with the sent numbers masked. Rejects with `connection_not_found`,
+   * `not_allowed`, `placeholder_unknown`, and as the proxy does.
    */
   async relay(ctx: AccountContext, given: RelayInput): Promise<Relayed> {
     const { account } = ctx;
-    // Headers that are not sent on are not searched for placeholders.
+    // Headers that are not forwarded are not searched for placeholders.
     const input = { ...given, headers: headersToSend(given.headers) };
     requireKey(account, input.user);
     const tokens = namedTokens(input);
@@ -116,7 +104,7 @@ export class Relay {
     }
     const { room, leave } = this.bounds.enter(account.aid, input.body.length);
     try {
-      const { key, ready } = await this.fill(ctx, { input, tokens, record, readParts });
+      const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
       await this.metering.settleAhead(ctx, 'proxy_attempt');
       const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
       if (reply.body instanceof ReadableStream) {
@@ -130,17 +118,40 @@ export class Relay {
     }
   }
 
-  /** Fills a request, and logs the use of its items; an error is in the log of each item that the request names. */
+  /** Fills a request, and logs the use of its items; an error is logged for each item that the request names. */
   private async fill(
     ctx: AccountContext,
-    filling: Filling,
+    input: RelayInput,
+    tokens: readonly string[],
+    sealedConnection: Uint8Array,
+    readParts: ReadParts,
   ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
-    const { input, tokens } = filling;
-    const { user, passphrase } = input;
+    const { user, passphrase, connection, method, path, query, headers, body } = input;
+    const request = { connection, method, path, query, headers, sight: sightOf(ctx.account) };
     try {
-      const filled = await this.keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
-        this.fillUnder(ctx, filling, key, blob),
-      );
+      const filled = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
+        const opening = { kind: 'warm', blob, secret: passphrase } as const;
+        const made = await this.readAndFill(key, tokens, readParts, (found) => {
+          const existing = tokens.flatMap((token, at) => {
+            const item = found[at];
+            return item === undefined ? [] : [{ token, item }];
+          });
+          const seen = existing.map(({ token, item }) => ({ token, seen: item.logLength }));
+          const { aid, kid } = key;
+          const params = { ...actorOf(ctx, this.now()), aid, kid, ...request, items: seen };
+          const items = existing.map(({ item }) => item);
+          return this.crypto.fillRelay({ params, opening, connection: sealedConnection, items, body });
+        });
+        if (!('logEntries' in made)) {
+          return made;
+        }
+        await confirmAccount(ctx);
+        if (made.kind === 'ready') {
+          this.metering.countAhead(ctx, 'proxy_attempt');
+        }
+        const logged = await this.logUses(key, tokens, made.logEntries);
+        return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
+      });
       if (filled instanceof VaultError) {
         this.rejections.ignore(filled);
         throw filled;
@@ -155,36 +166,7 @@ export class Relay {
     }
   }
 
-  /** Fills a request under its key. The result may be an error, too, whose entries are in the logs. */
-  private async fillUnder(
-    ctx: AccountContext,
-    { input, tokens, record, readParts }: Filling,
-    key: KeyRef,
-    blob: WarmBlob,
-  ) {
-    const { connection, method, path, query, headers, body } = input;
-    const { aid, kid } = key;
-    const request = { connection, method, path, query, headers, sight: sightOf(ctx.account) };
-    const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
-    const made = await this.readAndFill(key, tokens, readParts, (found) => {
-      const stored = found.flatMap((item) => (item === undefined ? [] : [item]));
-      const existing = tokens.filter((_, at) => found[at] !== undefined);
-      const items = existing.map((token, at) => ({ token, seen: stored[at]?.logLength ?? 0 }));
-      const params = { ...actorOf(ctx, this.now()), aid, kid, ...request, items };
-      return this.crypto.fillRelay({ params, opening, connection: record, items: stored, body });
-    });
-    if (!('logEntries' in made)) {
-      return made;
-    }
-    await confirmAccount(ctx);
-    if (made.kind === 'ready') {
-      this.metering.countAhead(ctx, 'proxy_attempt');
-    }
-    const logged = await this.logUses(key, tokens, made.logEntries);
-    return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
-  }
-
-  /** Fills by all items as they were read, as `ItemReader.readAndOpen` does of one. Items that do not exist are undefined. */
+  /** Fills with all items as they were read, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
   private async readAndFill<T>(
     { kid, gen }: KeyRef,
     tokens: readonly string[],
@@ -203,7 +185,7 @@ export class Relay {
     return fenced ?? fillBy(again.map((item) => (item?.kind === 'item' ? item : undefined)));
   }
 
-  /** Logs the use of the items that were opened; returns why that must be tried again. An item that has gone is unknown. */
+  /** Logs the use of the opened items; returns a reason to retry. Rejects if an item is gone. */
   private async logUses(
     { kid, gen }: KeyRef,
     tokens: readonly string[],
@@ -228,26 +210,33 @@ export class Relay {
     return undefined;
   }
 
-  /** Makes the one attempt, and returns its reply. */
   private async send(ctx: AccountContext, sending: Sending): Promise<Relayed> {
     const { crypto } = this;
     const { aid } = ctx.account;
-    const { input, key, tokens, ready } = sending;
+    const { input, key, tokens, ready, clientCert, room } = sending;
     const { showing } = ready;
     const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
     const startedAt = performance.now();
-    const result = await this.thirdParties.relay(this.requestOf(ctx.account, sending));
+    // A reply that must be read to be shown is read whole.
+    const stream = crypto.passes(showing, isPassedOn);
+    const result = await this.thirdParties.relay({
+      ...{ owner: senderOf(aid, ctx.account.credential?.id), hosts: ctx.account.hosts },
+      ...{ request: ready.request, clientCert, room, stream },
+      deadlineMs: sending.shown.timeout_ms ?? DEADLINE_MS,
+      decodes: stream && crypto.passes(showing, ({ secrets }) => secrets.length > 0),
+    });
     this.sender.recordAttempt(names, 1, startedAt, result);
     if (!result.ok) {
       throw errorOf(result.code, isOutcomeUnknown(result));
     }
     const { status, headers: given, body } = result;
-    await this.sender.dropSad(status, { aid, kid: key.kid }, tokens, names);
+    const items = tokens.map((token) => ({ aid, kid: key.kid, token }));
+    await this.sender.dropSad(status, items, names);
     const back = headersToReturn(given);
     // Without a body, a length is that of the reply to GET.
     const length = input.method === 'HEAD' ? headerIn(given, 'content-length') : undefined;
     const headers: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
-    if (!(body instanceof Uint8Array) || crypto.passes(showing, isPassedOn)) {
+    if (!(body instanceof Uint8Array) || stream) {
       return { status, headers, body, secrets: showing.map(({ secrets }) => secrets) };
     }
     if (crypto.passes(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
@@ -257,19 +246,6 @@ export class Relay {
     return shown.withheld
       ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
       : { status, headers: shown.headers, body: shown.body };
-  }
-
-  private requestOf(
-    { aid, credential, hosts }: Account,
-    { ready: { request, showing }, shown, clientCert, room }: Sending,
-  ): RelayedRequest {
-    const { crypto } = this;
-    const owner = senderOf(aid, credential?.id);
-    const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
-    // A reply that must be read to be shown is read whole.
-    const stream = crypto.passes(showing, isPassedOn);
-    const decodes = stream && crypto.passes(showing, ({ secrets }) => secrets.length > 0);
-    return { owner, hosts, request, clientCert, deadlineMs, room, stream, decodes };
   }
 }
 
@@ -297,7 +273,7 @@ function requireAllowed(
   }
 }
 
-/** The tokens that a request names. Rejects a path that could be read in two ways, and placeholders in the path, where logs of third parties would have the value. */
+/** The tokens that a request names. Rejects an ambiguous path, and placeholders in the path, which third parties would log. */
 function namedTokens(input: RelayInput): readonly string[] {
   if (NOT_IN_PATH.test(input.path)) {
     throw new VaultError('path_invalid', { field: 'path' });
@@ -319,7 +295,7 @@ function leaveWhenRead(body: ReadableStream<Uint8Array>, leave: () => void): Rea
   return readable;
 }
 
-/** The headers of a reply of which only named members are shown. */
+/** The headers of a reply whose caller sees named members only. */
 function withheldHeaders(headers: HeaderEntries, body: Uint8Array): HeaderEntries {
   const retryAfter = headerIn(headers, 'retry-after')?.trim();
   return [
@@ -331,7 +307,7 @@ function withheldHeaders(headers: HeaderEntries, body: Uint8Array): HeaderEntrie
   ];
 }
 
-/** Whether a reply goes through as it comes, but for the secrets of its connection. */
+/** Tells whether a reply is passed on unread, except for the secrets of its connection. */
 function isPassedOn({ sight, sent }: Showing): boolean {
   return sight === 'all' && sent.length === 0;
 }

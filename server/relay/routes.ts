@@ -7,18 +7,15 @@ import { Identifier, NO_QUERY } from '../schema/common.ts';
 import type { Relay } from './relay.ts';
 import { withoutSecretsInPassing } from './relay.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly relay: Relay;
 }
 
-/** Methods of relayed requests. */
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const USER_HEADER = 'x-vault-user';
 /** The base of a relayed URL, its path from the slash after the connection's name on, and its query with the question mark. */
 const RELAYED = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*([^?#]*)(\??[^#]*)/;
 
-/** The path and query after the connection's name in a URL. */
 function restOf(url: string): { readonly path: string; readonly query: string } {
   const [, path = '', query = ''] = RELAYED.exec(url) ?? [];
   return { path, query };

@@ -1,5 +1,5 @@
 import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
-import type { ActorParams } from '../../workers/jobs/vault/jobs.ts';
+import type { ActorParams, RequestOrigin } from '../../workers/jobs/vault/jobs.ts';
 import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { Scope } from '../core/scopes.ts';
@@ -21,7 +21,7 @@ export interface CredentialRights {
 /** Preferences that change the behaviour of the vault: those that the account has set, and the defaults of the others. */
 export interface Preferences {
   readonly default_algorithm: string;
-  /** -1: no limit. Undefined until it is set, since listings have defaults of their own. */
+  /** -1: no limit. Undefined until it is set, since listings have different defaults. */
   readonly default_limit: number | undefined;
   readonly mask_fields: readonly string[];
   readonly return_card_metadata: boolean;
@@ -35,7 +35,7 @@ export interface Preferences {
 export interface Account {
   readonly aid: string;
   readonly name: string;
-  /** Whether the operator has enabled unmasked output. */
+  /** True if the operator has enabled unmasked output. */
   readonly unmasked: boolean;
   readonly paying: boolean;
   /** Hosts that the account may send data to; empty = any. */
@@ -45,27 +45,17 @@ export interface Account {
   readonly credential?: CredentialRights | undefined;
 }
 
-/** Names the caller for the security log and jobs. */
+/** The name of the caller in the security log and in jobs. */
 export function actorNameOf({ name, credential }: Account): string {
   return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
 }
 
-/** Names the owner of reusable connections to third parties: the API credential that acts for an account, or its password. */
+/** The owner of reusable connections to third parties: an API credential of an account, or its password. */
 export function senderOf(aid: string, credentialId: string | undefined): string {
   return credentialId === undefined ? aid : `${aid}/${credentialId}`;
 }
 
-/** The way by which a request reaches data, as action logs name it. */
-export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
-
-/** The origin of a request. */
-export interface RequestOrigin {
-  readonly requestId: string;
-  /** The address of its client. */
-  readonly ip: string;
-  readonly userAgent: string;
-  readonly source: RequestSource;
-}
+export type RequestSource = RequestOrigin['source'];
 
 /** Counts that were handed over before the outcome of their request was known. */
 export interface UsageAhead {
@@ -77,12 +67,11 @@ export interface UsageAhead {
   operation: MeterOperation | undefined;
 }
 
-/** The place of a request in the short work in flight. */
+/** The slot of a request in the short work in flight. */
 export interface InFlightSlot {
   readonly work: 'write' | 'read';
   /** The account, or the source of a request without one. */
   readonly account: string;
-  /** The name of its queue. */
   readonly queue: string;
 }
 
@@ -99,16 +88,12 @@ export interface RequestContext extends RequestOrigin {
   source: RequestSource;
   /** Id of the endpoint whose secret it has shown. */
   endpointId: string | undefined;
-  /** Id of the API credential that it acts with. */
   credentialId: string | undefined;
   /** The account that the request acts for, as it was at sign-in; undefined before that. */
   account: Account | undefined;
   /** The password hash that its sign-in matched, which a change of the password replaces. */
   signInProof: string | undefined;
-  /**
-   * Whether the account is stored as the request assumes it, while it is being read; undefined if nothing was assumed, or it
-   * was confirmed. See `confirmAccount`.
-   */
+  /** Resolves with true if the assumed account is the stored one; undefined if nothing is to confirm. See `confirmAccount`. */
   accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
   /** The change of a record with a revision, for its entry in the security log. */
@@ -121,16 +106,12 @@ export interface RequestContext extends RequestOrigin {
   slot: InFlightSlot | undefined;
 }
 
-/** A request that acts for an account. */
 export type AccountContext = RequestContext & { readonly account: Account };
 
 /** Makes the context of work without a known account. */
-export function createContext({ requestId, ip, userAgent, source }: RequestOrigin): RequestContext {
+export function createContext(origin: RequestOrigin): RequestContext {
   return {
-    requestId,
-    ip,
-    userAgent,
-    source,
+    ...origin,
     endpointId: undefined,
     credentialId: undefined,
     account: undefined,
@@ -143,29 +124,28 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
   };
 }
 
-/** Whether a request acts for an account. */
 export function hasAccount<Context extends RequestContext>(
   ctx: Context,
 ): ctx is Context & { readonly account: Account } {
   return ctx.account !== undefined;
 }
 
-/** Lets a request act for an account; returns the same object. */
+/** Sets the account of a request; returns the same object. */
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
   ctx.account = account;
   ctx.credentialId = account.credential?.id;
   return ctx as AccountContext; // It has one from here on.
 }
 
-/** Thrown when the account has changed since a request assumed it. The request has had no effect yet, and starts again. */
+/** Thrown if the account has changed since a request assumed it. The request has had no effect yet, and is handled again. */
 export class AccountChangedError extends Error {
   override readonly name = 'AccountChangedError';
 }
 
 /**
- * Confirms that the account is stored as the request assumes it: its password, its rights and its preferences. Awaited
- * before the first effect of the request, and before any of its data is shown. With `request`, also confirms that its caller
- * still waits: a request without an answer has no effect.
+ * Confirms that password, rights and preferences of the account are stored as the request assumes. Awaited before the first
+ * effect of the request, and before its reply contains data. With `request`, also rejects an abandoned request, so that a
+ * request without a reply has no effect.
  */
 export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
   const { accountCheck } = ctx;
@@ -178,10 +158,7 @@ export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 
   rejectAbandoned(ctx.request);
 }
 
-/**
- * Rejects a request whose connection has been closed. The runtime closes one on which a second request arrives before the
- * first is answered, and answers neither.
- */
+/** Rejects a request whose connection is closed, as the runtime does when a second request arrives before the reply. */
 export function rejectAbandoned(request: RequestContext['request']): void {
   if (request?.signal.aborted === true) {
     throw new VaultError('connection_closed');
@@ -193,5 +170,5 @@ export function actorOf(
   { ip, userAgent, source, endpointId, credentialId, requestId }: RequestContext,
   now: number,
 ): ActorParams {
-  return { ip, ua: userAgent, source, endpointId, credentialId, requestId, now };
+  return { ip, userAgent, source, endpointId, credentialId, requestId, now };
 }

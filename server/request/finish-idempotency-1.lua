@@ -1,5 +1,5 @@
 -- finish-idempotency
--- Stores the reply of a claimed idempotency key, renews its lease, marks it as sent or not sent, or releases it.
+-- Stores the reply of a claimed idempotency key, extends its lease, marks it as sent or not sent, or releases it.
 -- KEYS  1 record
 -- ARGV  1 seed of the claim  2 'keep' | 'renew' | 'mark' | 'unmark' | 'release'  3 reply, lease ms, or fingerprint of what is sent
 --       4 lifetime ms

@@ -10,10 +10,8 @@ const finish = script(finishText);
 
 /** The time for which a repeated request gets the first reply. */
 const LIFETIME_MS = 24 * 60 * 60 * 1_000;
-/** The time for which a claim is valid without `renew`. */
 export const LEASE_MS = 30_000;
 
-/** The result of a claim. */
 export type Claim =
   /**
    * The caller may proceed. `seed` stays the same when this request is repeated after a crash. `sent`: an earlier claim
@@ -52,25 +50,20 @@ export class IdempotencyStore {
     }
   }
 
-  /** Whether a key of this digest is claimed, or has its reply. */
+  /** True if a key of this digest is claimed, or has its reply. */
   async exists(digest: string): Promise<boolean> {
     return (await this.redis.command('EXISTS', [redisKeys.idempotency(digest)])) === 1;
   }
 
-  /** Stores the reply. */
   async keep(digest: string, seed: string, reply: Uint8Array): Promise<void> {
     await this.finish(digest, seed, 'keep', reply);
   }
 
-  /** Extends the claim. */
   async renew(digest: string, seed: string): Promise<void> {
     await this.finish(digest, seed, 'renew', LEASE_MS);
   }
 
-  /**
-   * Records that a request to a third party is about to be sent. Throws `idempotency_conflict` if the caller has lost the
-   * claim, or another caller has marked it: then nothing may be sent.
-   */
+  /** Records that a request is about to be sent. Throws `idempotency_conflict` if the claim is lost or already marked. */
   async mark(digest: string, seed: string, fingerprint: Uint8Array): Promise<void> {
     if ((await this.finish(digest, seed, 'mark', fingerprint)) !== 'ok') {
       throw new VaultError('idempotency_conflict');
@@ -87,7 +80,6 @@ export class IdempotencyStore {
     await this.finish(digest, seed, 'renew', 0);
   }
 
-  /** Deletes the claim. */
   async release(digest: string, seed: string): Promise<void> {
     await this.finish(digest, seed, 'release', 0);
   }

@@ -18,7 +18,6 @@ export interface Repeatable<Reply> {
 
 /** The identity of a request, with its account and Idempotency-Key; secrets are no part of it. */
 export interface IdempotentRequest {
-  /** Its Idempotency-Key. */
   readonly key: string;
   readonly route: string;
   /** Parameters and body, in any stable form. */
@@ -27,12 +26,9 @@ export interface IdempotentRequest {
 
 /** The record of what a request has sent to a third party, in addition to its reply. */
 export interface SentMark {
-  /** Whether an earlier run of this request, whose reply was not stored, may have reached the third party. */
+  /** True if an earlier run of this request, whose reply was not stored, may have reached the third party. */
   readonly before: boolean;
-  /**
-   * Set before sending: from then on a repeat knows that a request may have been sent. Rejects, with `outcome_unknown`, to
-   * send other content than an earlier run may have sent.
-   */
+  /** Set before sending. Rejects, with `outcome_unknown`, other content than an earlier run may have sent. */
   readonly set: (content: Uint8Array) => Promise<void>;
   /** Removes the mark if nothing was sent after all. */
   readonly clear: () => Promise<void>;
@@ -65,7 +61,7 @@ type PrintOf = (data: Uint8Array) => Promise<Uint8Array>;
 interface Claimed {
   readonly digest: string;
   readonly claim: Claim;
-  /** Whether the key was not known under this root. */
+  /** True if the key was unknown under this root. */
   readonly isNew: boolean;
   readonly printOf: PrintOf;
 }
@@ -75,7 +71,7 @@ export class Idempotency {
   constructor(
     private readonly store: IdempotencyStore,
     private readonly crypto: Crypto,
-    /** Whether names of keys may derive from another root as well. */
+    /** Returns true if names of keys may derive from another root as well. */
     private readonly hasOtherRoot: () => boolean,
     private readonly randomId: RandomId,
   ) {}
@@ -90,8 +86,10 @@ export class Idempotency {
     act: (seed: string, sent: SentMark) => Promise<T>,
     codec: ReplyCodec<T> = plainCodec(),
   ): Promise<Repeatable<T>> {
-    const { aid } = account;
-    const request = scoped(account, unscoped);
+    const { aid, credential } = account;
+    // Restricts the keys of a credential to it: no other caller gets its replies.
+    const request =
+      credential === undefined ? unscoped : { ...unscoped, route: `${unscoped.route} ${credential.id}` };
     const { digest, claim, printOf } = await this.claimKey(aid, request);
     switch (claim.kind) {
       case 'busy':
@@ -154,7 +152,7 @@ export class Idempotency {
     return { digest, claim, isNew: claim.kind === 'mine' && claim.seed === seed, printOf };
   }
 
-  /** Runs the work of a claimed key and keeps its reply; the claim is renewed meanwhile. */
+  /** Runs the work of a claimed key and keeps its reply; extends the claim meanwhile. */
   private async runClaimed<T>(
     run: ClaimedRun,
     act: (seed: string, sent: SentMark) => Promise<T>,
@@ -162,7 +160,7 @@ export class Idempotency {
   ): Promise<Repeatable<T>> {
     const { aid, digest, seed } = run;
     const renewal = setInterval(() => {
-      // A lease that was not renewed expires; the request itself continues and may still be repeated.
+      // Without an extension the lease expires; the request itself continues and may still be repeated.
       this.store.renew(digest, seed).catch(() => undefined);
     }, RENEW_MS);
     try {
@@ -204,15 +202,10 @@ export class Idempotency {
     if (error instanceof VaultError && error.status < 500 && !isSent && !isDone) {
       await this.store.release(digest, seed).catch(() => undefined);
     } else {
-      // The outcome is unknown: the seed stays for the repeat that settles it. Not awaited: the caller has waited enough.
+      // The outcome is unknown: the seed stays for a repeat. Not awaited, so that the caller need not wait longer.
       this.store.yield(digest, seed).catch(() => undefined);
     }
   }
-}
-
-/** Restricts the keys of a credential to it: no other caller gets its replies. */
-function scoped({ credential }: AccountContext['account'], request: IdempotentRequest): IdempotentRequest {
-  return credential === undefined ? request : { ...request, route: `${request.route} ${credential.id}` };
 }
 
 function placeOf(aid: string, digest: string) {

@@ -20,8 +20,6 @@ interface Entry {
 
 /** The counts of a request without its operations. */
 const THE_REQUEST: ReadonlyMap<string, number> = new Map([[REQUESTS, 1]]);
-/** The counts of a request with one operation; made once for each operation. */
-const AHEAD = new Map<MeterOperation, ReadonlyMap<string, number>>();
 
 /** The last day that `dayOf` returned, and its start; module state, since all requests of a day share it. */
 let lastStart = 0;
@@ -36,9 +34,8 @@ export class Metering {
   private batch = new Map<string, Entry>();
   /** Counts to subtract while Redis is not available: an account is never charged too much. */
   private owed: Entry[] = [];
-  /** Entries that are being stored. */
   private readonly sent = new Set<Entry>();
-  /** Whether a step starts at the end of this tick. */
+  /** True if a step starts at the end of this tick. */
   private isDue = false;
 
   constructor(
@@ -50,7 +47,8 @@ export class Metering {
   /** Counts `n` operations of a request; they are stored by its `request` or `settle`. */
   count(ctx: AccountContext, operation: MeterOperation, n = 1): void {
     this.observer.count('operation', operation, n);
-    add(ctx, operation, n);
+    ctx.usage.counted ??= new Map();
+    addTo(ctx.usage.counted, operation, n);
   }
 
   /**
@@ -62,15 +60,15 @@ export class Metering {
     if (ctx.usage.ahead === undefined) {
       const { aid } = ctx.account;
       const day = dayOf(this.now());
-      const counts = countsAhead(operation);
+      const counts = new Map<string, number>([
+        [operation, 1],
+        [REQUESTS, 1],
+      ]);
       ctx.usage.ahead = { aid, day, counts, stored: this.handOver(aid, day, counts), operation };
     }
   }
 
-  /**
-   * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted whatever the outcome of its
-   * request; only the request can still be subtracted.
-   */
+  /** Waits until an operation is stored. It stays counted even if its request fails; only the request can be subtracted. */
   async settleAhead(ctx: AccountContext, operation: MeterOperation): Promise<void> {
     this.countAhead(ctx, operation);
     const { ahead } = ctx.usage;
@@ -83,16 +81,22 @@ export class Metering {
 
   /** Counts one request, with all its operations, once; resolves when that is stored. */
   request(ctx: AccountContext): Promise<void> {
-    const { ahead } = ctx.usage;
-    if (ahead === undefined) {
-      return this.handOverRequest(ctx);
+    const { ahead, counted } = ctx.usage;
+    if (ahead !== undefined) {
+      return ahead.operation === undefined && counted === undefined
+        ? ahead.stored
+        : this.requestWith(ctx, ahead);
     }
-    return ahead.operation === undefined && ctx.usage.counted === undefined
-      ? ahead.stored
-      : this.requestWith(ctx, ahead);
+    const { aid } = ctx.account;
+    const day = dayOf(this.now());
+    const counts = take(ctx);
+    addTo(counts, REQUESTS, 1);
+    const stored = this.handOver(aid, day, counts);
+    ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
+    return stored;
   }
 
-  /** Stores the operations that a request has counted so far, whatever its outcome. */
+  /** Stores the operations that a request has counted so far, regardless of its outcome. */
   async settle(ctx: AccountContext): Promise<void> {
     const counts = take(ctx);
     if (counts.size > 0) {
@@ -121,7 +125,6 @@ export class Metering {
     }
   }
 
-  /** Removes the usage of a removed account. */
   forget({ aid }: { readonly aid: string }): Promise<void> {
     return this.usageStore.remove(aid, monthsOf(FIRST_MONTH_MS, this.now()));
   }
@@ -129,17 +132,6 @@ export class Metering {
   /** Returns the counts of a month (`YYYY-MM`), by operation, with the requests of each day. */
   read({ aid }: { readonly aid: string }, month: string): Promise<ReadonlyMap<string, number>> {
     return this.usageStore.read(aid, month);
-  }
-
-  /** Hands the request itself over, with its operations. */
-  private handOverRequest(ctx: AccountContext): Promise<void> {
-    const { aid } = ctx.account;
-    const day = dayOf(this.now());
-    const counts = take(ctx);
-    addTo(counts, REQUESTS, 1);
-    const stored = this.handOver(aid, day, counts);
-    ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
-    return stored;
   }
 
   private async requestWith(ctx: AccountContext, ahead: UsageAhead): Promise<void> {
@@ -213,7 +205,6 @@ export class Metering {
   }
 }
 
-/** Returns the day of a moment, in UTC. */
 function dayOf(ms: number): string {
   if (!(ms >= lastStart && ms < lastStart + DAY_MS)) {
     lastStart = ms - (ms % DAY_MS);
@@ -251,22 +242,6 @@ function newEntry(aid: string, day: string): Entry {
 
 function addTo(counts: Map<string, number>, name: string, n: number): void {
   counts.set(name, (counts.get(name) ?? 0) + n);
-}
-
-function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
-  const counts =
-    AHEAD.get(operation) ??
-    new Map([
-      [operation, 1],
-      [REQUESTS, 1],
-    ]);
-  AHEAD.set(operation, counts);
-  return counts;
-}
-
-function add({ usage }: RequestContext, operation: MeterOperation, n: number): void {
-  usage.counted ??= new Map();
-  addTo(usage.counted, operation, n);
 }
 
 function take({ usage }: RequestContext): Map<string, number> {

@@ -13,7 +13,7 @@ export function outsideScope(missing: string, scope?: Scope): VaultError {
   return new VaultError('not_allowed', { field: 'scope', expected, scope });
 }
 
-/** Whether a caller has a scope. A password has all. */
+/** True if a caller has a scope. A password has all. */
 export function hasScope({ credential }: Account, scope: Scope): boolean {
   return credential === undefined || credential.scopes.has(scope);
 }
@@ -32,15 +32,11 @@ export function requireSource({ credential }: Account, ip: string): void {
   }
 }
 
-/** Whether a caller may use the vault key of this name. */
 export function mayUseKey({ credential }: Account, user: string): boolean {
   return credential?.keys?.has(user) ?? true;
 }
 
-/**
- * Rejects a destination outside a credential's hosts with `not_allowed`, and one that the account may not reach with
- * `destination_refused` at `field`. A later request is checked again then.
- */
+/** Rejects a destination outside the hosts of the credential (`not_allowed`) or the account (`destination_refused`). */
 export async function vetTarget(
   thirdParties: ThirdParties,
   { hosts, credential }: Account,
@@ -53,24 +49,19 @@ export async function vetTarget(
   await thirdParties.vet(url, hosts, field);
 }
 
-/** Rejects a vault key that is not one of the credential's. */
 export function requireKey(account: Account, user: string): void {
   if (!mayUseKey(account, user)) {
     throw outsideScope('this key');
   }
 }
 
-/** Rejects a caller without unmasked output. */
 export function requireUnmasked({ credential, unmasked }: Account): void {
   if (!unmasked) {
     throw credential === undefined ? new VaultError('not_allowed') : outsideScope('unmasked output');
   }
 }
 
-/**
- * Whether a caller may decide what others see: the account itself, masked or not, or a credential that reads unmasked. See
- * {@link sightOf} for what a caller itself sees.
- */
+/** True if a caller may decide what others see: the account, or a credential that reads unmasked. See {@link sightOf}. */
 export function mayReveal(account: Account): boolean {
   return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);
 }

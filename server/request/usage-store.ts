@@ -15,13 +15,11 @@ export class UsageStore {
     await this.redis.run(addCounts, [redisKeys.usage(aid, month)], [...counts].flat());
   }
 
-  /** Returns the counts of a month; empty if there are none. */
   async read(aid: string, month: string): Promise<ReadonlyMap<string, number>> {
     const fields = await readHash(this.redis, redisKeys.usage(aid, month));
     return new Map(fields.map(({ field, value }) => [field, asCount(value)]));
   }
 
-  /** Removes the counts of these months. */
   async remove(aid: string, months: readonly string[]): Promise<void> {
     await this.redis.write(
       'UNLINK',

@@ -2,7 +2,7 @@ import type { Connections } from '../connection/connections.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../schema/common.ts';
+import { Message } from '../schema/common.ts';
 import type { Rules } from './rules.ts';
 import {
   OperationNames,
@@ -15,19 +15,12 @@ import {
   RuleTestReply,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly connections: Connections;
   readonly rules: Rules;
 }
 
-const COMMON = {
-  noun: 'rule',
-  auth: 'basic',
-  passphrase: 'none',
-  meter: ['rule'],
-  idempotent: false,
-} as const;
+const COMMON = { noun: 'rule', auth: 'basic', meter: ['rule'] } as const;
 
 const createRule = defineRoute({
   ...COMMON,
@@ -42,7 +35,7 @@ const createRule = defineRoute({
   body: { kind: 'stored', schema: RuleBody, bytesMax: BODY_BYTES.rule },
   response: Rule,
   errors: ['rule_exists', 'rules_full'],
-  audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
+  audit: { action: 'rule.create', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query, body }, services: Needs) => {
     await services.connections.requireRuleChange(ctx, query.id);
     return { json: await services.rules.create(ctx, query.id, body) };
@@ -58,7 +51,6 @@ const readRules = defineRoute({
   summary: 'Read one rule, or list all',
   description: 'With `id`, returns that rule; otherwise all rules of the account.',
   query: RuleReadQuery,
-  body: { kind: 'none' },
   response: RulesReply,
   errors: ['rule_not_found', 'integrity_failed'],
   handle: async ({ ctx, query: { id } }, services: Needs) =>
@@ -77,10 +69,9 @@ const removeRule = defineRoute({
   description:
     'Deletes a rule. Requests that still use it, and endpoints with it, fail with 404 and neither store nor return data.',
   query: RuleQuery,
-  body: { kind: 'none' },
   response: Message,
   errors: ['rule_not_found'],
-  audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
+  audit: { action: 'rule.delete', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query }, services: Needs) => {
     await services.connections.requireRuleChange(ctx, query.id);
     await services.rules.remove(ctx, query.id);
@@ -96,8 +87,6 @@ const listOperations = defineRoute({
   scope: 'any',
   summary: 'List the operations',
   description: 'Lists the names of all operations that a rule can contain.',
-  query: NO_QUERY,
-  body: { kind: 'none' },
   response: OperationNames,
   errors: [],
   handle: async ({ ctx }, services: Needs) => ({ json: await services.rules.operations(ctx) }),
@@ -112,7 +101,6 @@ const testRule = defineRoute({
   summary: 'Try a rule',
   description:
     'Applies a rule, stored or not, to the input as a capture would, and says of each operation whether it was applied. Nothing is stored or logged. For accounts without unmasked output rules work on masked numbers here as well.',
-  query: NO_QUERY,
   body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES.rule },
   response: RuleTestReply,
   errors: ['rule_not_found', 'rule_limit', 'integrity_failed'],

@@ -36,7 +36,6 @@ export class Rules {
     return toRule(id, plaintext);
   }
 
-  /** Returns a rule. Rejects with `rule_not_found`. */
   async read(ctx: AccountContext, id: string): Promise<Rule> {
     const { aid } = ctx.account;
     const record = await this.store.read(aid, id);
@@ -54,7 +53,6 @@ export class Rules {
     return stream;
   }
 
-  /** Removes a rule. Rejects with `rule_not_found`. */
   async remove(ctx: AccountContext, id: string): Promise<void> {
     if (!(await this.store.remove(ctx.account.aid, id))) {
       throw new VaultError('rule_not_found', { field: 'query.id' });
@@ -62,16 +60,12 @@ export class Rules {
     this.metering.count(ctx, 'rule');
   }
 
-  /** Returns the names of all operations that a rule can have. */
   async operations(ctx: AccountContext): Promise<OperationNames> {
     this.metering.count(ctx, 'rule');
     return { operations: [...OPERATION_NAMES] };
   }
 
-  /**
-   * Applies a rule, stored or not, to an input as a capture would, and returns the JSON text of the reply. Rejects as `create`
-   * and `find` do.
-   */
+  /** Applies a rule, stored or not, as a capture would; returns JSON text. Rejects as `create` and `find` do. */
   async test(ctx: AccountContext, body: Uint8Array): Promise<Uint8Array> {
     const { aid, unmasked } = ctx.account;
     const { refuseUnknown } = this.settings;
@@ -82,10 +76,7 @@ export class Rules {
     return reply;
   }
 
-  /**
-   * Returns the rules as they are stored now, encrypted, for requests that use them. Rejects with `rule_not_found` if one does
-   * not exist, or `rule_limit` if they are too large together. `field` is where the caller named them.
-   */
+  /** Returns encrypted rules, named in `field`. Rejects with `rule_not_found`, or `rule_limit` for too many bytes. */
   async find(aid: string, ids: readonly string[], field?: string): Promise<RuleSet> {
     if (ids.length === 0) {
       return NO_RULES;

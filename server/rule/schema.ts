@@ -3,6 +3,11 @@ import { OPERATION_NAMES } from '../domain/rule/operations.ts';
 import { Identifier } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
 
+/** An object with any members. */
+function AnyObject(description: string, example: object) {
+  return Type.Object({}, { additionalProperties: true, description, examples: [example] });
+}
+
 export const RuleId = Identifier('Identifier of the rule, unique in the account.');
 
 export const RuleQuery = Type.Object({ id: RuleId });
@@ -13,7 +18,7 @@ export const Operation = Type.Object(
     name: Type.String({
       description: 'The operation to apply; GET /rule/operations lists them.',
       examples: ['substr'],
-      // The engine refuses others at their place.
+      // The engine rejects others and names their place.
       [PUBLISHED]: { enum: OPERATION_NAMES },
     }),
     input_field: Type.Optional(
@@ -35,16 +40,7 @@ export const Operation = Type.Object(
         examples: [1],
       }),
     ),
-    arguments: Type.Optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description: 'The arguments of the operation.',
-          examples: [{ start: -2 }],
-        },
-      ),
-    ),
+    arguments: Type.Optional(AnyObject('The arguments of the operation.', { start: -2 })),
   },
   { $id: 'Operation', description: 'One named transformation of the data.' },
 );
@@ -83,14 +79,7 @@ export const RuleTest = Type.Object(
   {
     id: Type.Optional({ ...RuleId, description: 'Identifier of a stored rule.' }),
     operations: Type.Optional(Operations),
-    input: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        description: 'The object that the rule is applied to.',
-        examples: [{ expiry_year: '2031' }],
-      },
-    ),
+    input: AnyObject('The object that the rule is applied to.', { expiry_year: '2031' }),
   },
   {
     $id: 'RuleTest',
@@ -108,14 +97,7 @@ export const RuleTest = Type.Object(
 
 export const RuleTestReply = Type.Object(
   {
-    output: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        description: 'The object after the rule.',
-        examples: [{ expiry_year: '2031', year: '31' }],
-      },
-    ),
+    output: AnyObject('The object after the rule.', { expiry_year: '2031', year: '31' }),
     steps: Type.Array(
       Type.Object(
         {

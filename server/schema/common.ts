@@ -1,38 +1,26 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
+import { countCharacters } from '../domain/text/identifiers.ts';
 import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
 
-/** What an id must be, as the rest of a sentence about it. */
+/** Requirement for an id, as the rest of a sentence. */
 export const IDENTIFIER_EXPECTED =
   'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`';
 
-/** The longest passphrase that may be chosen, and so the longest that is tried, in characters. */
 export const PASSPHRASE_CHARACTERS_MAX = 4096;
 
-/** Counts characters as people do on the wire: Unicode code points, not UTF-16 units. */
-export function countCharacters(text: string): number {
-  let count = 0;
-  for (const _ of text) {
-    count += 1;
-  }
-  return count;
+function isPassphrase(text: string, charactersMin: number): boolean {
+  const length = countCharacters(text);
+  return text.isWellFormed() && length >= charactersMin && length <= PASSPHRASE_CHARACTERS_MAX;
 }
+FormatRegistry.Set('chosen-passphrase', (text) => isPassphrase(text, PASSPHRASE_CHARACTERS_MIN));
+FormatRegistry.Set('passphrase', (text) => isPassphrase(text, 1));
 
-FormatRegistry.Set('chosen-passphrase', (text) => {
-  const length = countCharacters(text);
-  return text.isWellFormed() && length >= PASSPHRASE_CHARACTERS_MIN && length <= PASSPHRASE_CHARACTERS_MAX;
-});
-
-FormatRegistry.Set('passphrase', (text) => {
-  const length = countCharacters(text);
-  return text.isWellFormed() && length >= 1 && length <= PASSPHRASE_CHARACTERS_MAX;
-});
-
-/** What identifiers are made of, without the words that are none: RE2 and others know no lookahead. */
+/** The characters of an identifier; the published pattern has no lookahead, which RE2 does not know. */
 const ID_PATTERN = '^[A-Za-z0-9._@:-]{1,128}$';
 
-/** An identifier that a caller may choose: of a key, an endpoint, a form or a rule. */
+/** An identifier of a key, an endpoint, a form or a rule. */
 export function Identifier(description: string) {
   return Type.String({
     pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$',
@@ -43,7 +31,7 @@ export function Identifier(description: string) {
   });
 }
 
-/** An identifier that is used in a URL, which cannot contain `.` and `..` as a segment. */
+/** A new identifier: a URL cannot contain `.` and `..` as a segment. */
 export function NewIdentifier(description: string) {
   return Type.String({
     ...Identifier(description),
@@ -77,7 +65,7 @@ export const Reference = Type.String({
   examples: ['customer-4711'],
 });
 
-/** The reference in a reply; its limits were checked when it came in. */
+/** The reference in a reply, without limits. */
 export const ShownReference = Type.String({
   description: 'The reference that the item was stored with.',
   examples: ['customer-4711'],
@@ -88,35 +76,28 @@ export const NextToken = Type.String({
   description: 'X-Vault-Next-Token of the previous page. Send all other parameters unchanged.',
 });
 
-/** A passphrase that opens a key, in a JSON body. */
+function passphraseSchema(format: string, minLength: number, expected: string, description: string) {
+  return Type.String({
+    format,
+    description,
+    'x-secret': true,
+    examples: ['correct-horse-battery-staple-9Zq4'],
+    [EXPECTED]: `${expected} ${minLength} to ${PASSPHRASE_CHARACTERS_MAX} characters`,
+    [PUBLISHED]: { format: 'password', minLength, maxLength: PASSPHRASE_CHARACTERS_MAX },
+  });
+}
+
+/** A passphrase for an existing key, in a JSON body. */
 export function Passphrase(description: string) {
-  return Type.String({
-    format: 'passphrase',
-    description,
-    'x-secret': true,
-    examples: ['correct-horse-battery-staple-9Zq4'],
-    [EXPECTED]: `must be a text of 1 to ${PASSPHRASE_CHARACTERS_MAX} characters`,
-    [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
-  });
+  return passphraseSchema('passphrase', 1, 'must be a text of', description);
 }
 
-/** A passphrase that the caller chooses for a key, in a JSON body. */
+/** A new passphrase for a key, in a JSON body. */
 export function ChosenPassphrase(description: string) {
-  return Type.String({
-    format: 'chosen-passphrase',
-    description,
-    'x-secret': true,
-    examples: ['correct-horse-battery-staple-9Zq4'],
-    [EXPECTED]: `must have ${PASSPHRASE_CHARACTERS_MIN} to ${PASSPHRASE_CHARACTERS_MAX} characters`,
-    [PUBLISHED]: {
-      format: 'password',
-      minLength: PASSPHRASE_CHARACTERS_MIN,
-      maxLength: PASSPHRASE_CHARACTERS_MAX,
-    },
-  });
+  return passphraseSchema('chosen-passphrase', PASSPHRASE_CHARACTERS_MIN, 'must have', description);
 }
 
-/** Every duration that is accepted, and some that repeat or mix up units. */
+/** Accepts every valid duration, and some invalid ones. */
 export const DURATION_PATTERN =
   '^(?:0|P0T0?|(?:[0-9]{1,12}[wdhms])+|P(?:[0-9]{1,12}[YMWD])+(?:T(?:[0-9]{1,12}[HMS])+)?|PT(?:[0-9]{1,12}[HMS])+)$';
 
@@ -152,7 +133,7 @@ export function Timestamp(description: string) {
   });
 }
 
-/** The body of every error reply. `error` is for humans, `code` for programs; `field` names a place, never a value. */
+/** The body of every error reply; `field` names a place, never a value. */
 export const ErrorBody = Type.Object(
   {
     error: Type.String({ description: 'A message for humans. The wording may change.' }),
@@ -172,10 +153,9 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** A query without parameters. */
 export const NO_QUERY = Type.Object({});
 
-/** How a token may be made, but for what holds when nothing is said. */
+/** The format of a token, without a default. */
 export const ALGORITHM = {
   pattern:
     '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',

@@ -1,48 +1,34 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { EACH, EXPECTED, PUBLISHED, QUERY_KIND } from './kinds.ts';
 
-/** How many of a choice's values a message lists. */
+/** The most values of a choice that a message lists. */
 const CHOICES_MAX = 24;
 
-/** A range of numbers and, after them, what they count: one of it, or several. */
-function rangeOf(min: number | undefined, max: number | undefined, one = '', several = one): string {
-  const what = (max ?? min) === 1 ? one : several;
-  if (min !== undefined && max !== undefined) {
-    return min === max ? `${min}${what}` : `${min} to ${max}${what}`;
-  }
-  return max === undefined ? `at least ${min}${what}` : `at most ${max}${what}`;
-}
-
-/** The limits of a schema as they are published, which is where a format says them. */
+/** A limit as it is published, since a format may hide it. */
 function limitOf(schema: TSchema, name: string): number | undefined {
   const limit: unknown = schema[PUBLISHED]?.[name] ?? schema[name];
   return typeof limit === 'number' ? limit : undefined;
 }
 
-function textExpected(schema: TSchema): string {
-  const min = limitOf(schema, 'minLength');
-  const max = limitOf(schema, 'maxLength');
+/** The range between two limits with its unit, after a preposition; empty without limits. */
+function rangeOf(
+  schema: TSchema,
+  [minName, maxName]: readonly [string, string],
+  preposition: string,
+  [one, several]: readonly [string, string] = ['', ''],
+): string {
+  const [min, max] = [limitOf(schema, minName), limitOf(schema, maxName)];
   if (min === undefined && max === undefined) {
-    return 'must be a text';
+    return '';
   }
-  return `must be a text of ${rangeOf(min, max, ' character', ' characters')}`;
-}
-
-function integerExpected(schema: TSchema): string {
-  const min = limitOf(schema, 'minimum');
-  const max = limitOf(schema, 'maximum');
-  return min === undefined && max === undefined
-    ? 'must be an integer'
-    : `must be an integer of ${rangeOf(min, max)}`;
+  const range =
+    max === undefined ? `at least ${min}` : min === undefined ? `at most ${max}` : `${min} to ${max}`;
+  return ` ${preposition} ${min === max ? min : range}${(max ?? min) === 1 ? one : several}`;
 }
 
 function listExpected(schema: TSchema): string {
-  const min = limitOf(schema, 'minItems');
-  const max = limitOf(schema, 'maxItems');
-  const entries =
-    min === undefined && max === undefined ? '' : ` of ${rangeOf(min, max, ' entry', ' entries')}`;
-  const list = `must be a list${entries}`;
-  // Entries that are checked one by one have messages of their own.
+  const list = `must be a list${rangeOf(schema, ['minItems', 'maxItems'], 'of', [' entry', ' entries'])}`;
+  // Entries that are checked one by one have separate messages.
   return schema[EACH] === undefined ? `${list}, each of which ${expectedOf(schema['items'])}` : list;
 }
 
@@ -54,15 +40,7 @@ function choiceExpected(options: readonly TSchema[]): string {
   return `must be one of ${values.map((value) => `\`${value}\``).join(', ')}`;
 }
 
-function objectExpected(schema: TSchema): string {
-  const min = limitOf(schema, 'minProperties');
-  const max = limitOf(schema, 'maxProperties');
-  return min === undefined && max === undefined
-    ? 'must be an object'
-    : `must be an object with ${rangeOf(min, max, ' member', ' members')}`;
-}
-
-/** What a value must be to fit a schema, as the rest of a sentence about it: `must be an integer of 1 to 16`. */
+/** Requirement of a schema, as the rest of a sentence: `must be an integer of 1 to 16`. */
 export function expectedOf(schema: TSchema): string {
   const said = schema[EXPECTED];
   if (said !== undefined) {
@@ -83,16 +61,16 @@ export function expectedOf(schema: TSchema): string {
     case 'Boolean':
       return 'must be `true` or `false`';
     case 'Integer':
-      return integerExpected(schema);
+      return `must be an integer${rangeOf(schema, ['minimum', 'maximum'], 'of')}`;
     case 'Literal':
       return `must be \`${schema['const']}\``;
     case 'Null':
       return 'must be null';
     case 'Object':
     case 'Record':
-      return objectExpected(schema);
+      return `must be an object${rangeOf(schema, ['minProperties', 'maxProperties'], 'with', [' member', ' members'])}`;
     case 'String':
-      return textExpected(schema);
+      return `must be a text${rangeOf(schema, ['minLength', 'maxLength'], 'of', [' character', ' characters'])}`;
     case 'Union':
       return choiceExpected(schema['anyOf']);
     default:

@@ -1,15 +1,13 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { VaultError } from '../core/errors.ts';
-import { type JsonLimits, type ListLimit, parseJson } from '../domain/json/json.ts';
-import { toPlain } from '../domain/json/plain.ts';
+import { type JsonLimits, type ListLimit, parseJson, toPlain } from '../domain/json/json.ts';
 import { type NamesElsewhere, unknownName } from '../domain/text/unknown-name.ts';
 import { expectedOf } from './expected.ts';
 import { EACH } from './kinds.ts';
 
-/** How the names of a body are taken. */
 export interface BodyOptions {
-  /** Whether members that the schema does not know are errors. */
+  /** Unknown members are errors. */
   readonly refuseUnknown: boolean;
   /** The query parameters of the route, for members that belong there. */
   readonly parameters: readonly string[];
@@ -17,14 +15,14 @@ export interface BodyOptions {
 
 const IGNORED: BodyOptions = { refuseUnknown: false, parameters: [] };
 
-/** More errors of one body are not looked at. */
+/** The most errors of one body that are examined. */
 const ERRORS_MAX = 100;
-/** Three times what the largest batch by tokens has. */
+/** Three times the need of the largest batch by tokens. */
 const VALUES_MAX = 10_000;
-/** Longer bodies are parsed by a thread. */
+/** Longer bodies are parsed in a thread. */
 const OWN_BYTES_MAX = 16_384;
 
-/** The first errors of a value; an unknown member comes before all others, which may be due to it. */
+/** The first error of a value; an unknown member has precedence, since it may cause others. */
 function firstOf(errors: Iterable<ValueError>): ValueError | undefined {
   let first: ValueError | undefined;
   let seen = 0;
@@ -40,7 +38,7 @@ function firstOf(errors: Iterable<ValueError>): ValueError | undefined {
   return first;
 }
 
-/** Where a value departs from its schema. In a union: within its only option that is of the value's kind. */
+/** The innermost error; in a union, within its only option of the value's kind. */
 function innermost(error: ValueError): ValueError {
   const deeper = error.errors.flatMap((option) => {
     const first = firstOf(option);
@@ -50,12 +48,10 @@ function innermost(error: ValueError): ValueError {
   return deeper.length === 1 && deeper[0] !== undefined ? deeper[0] : error;
 }
 
-/** A schema itself, or the options of a union. */
 function optionsOf(schema: TSchema): readonly TSchema[] {
   return schema['anyOf'] === undefined ? [schema] : schema['anyOf'].flatMap(optionsOf);
 }
 
-/** The schemas one step further down. */
 function below(schemas: readonly TSchema[], step: string, isIndex: boolean): readonly TSchema[] {
   return schemas.flatMap(optionsOf).flatMap((schema) => {
     if (isIndex) {
@@ -66,7 +62,10 @@ function below(schemas: readonly TSchema[], step: string, isIndex: boolean): rea
   });
 }
 
-/** The place of an error under `root` as `body.a[2].b`, as far as the schema declares the names: names that a caller chose never show. */
+/**
+ * The place of an error as `body.a[2].b`, up to the first name that the schema does not declare: names that a caller
+ * chose never show.
+ */
 function fieldOf(schema: TSchema, steps: readonly string[], root: string): string {
   let place = root;
   let at: readonly TSchema[] = [schema];
@@ -115,7 +114,7 @@ function errorOf(
   });
 }
 
-/** Checks a value; throws what is wrong with it, at its place under `root`. */
+/** Checks a value; throws its error at the place under `root`. */
 type Check = (value: unknown, root: string) => void;
 
 function compileCheck(schema: TSchema, parameters: readonly string[]): Check {
@@ -131,14 +130,13 @@ function compileCheck(schema: TSchema, parameters: readonly string[]): Check {
   };
 }
 
-/** The lists of a body whose items are checked one by one, each with the check of an item. */
+/** The lists with `EACH`, with the check of an item. */
 function eachChecks(schema: TSchema): readonly (readonly [name: string, check: Check])[] {
   return Object.entries<TSchema>(schema['properties'] ?? {}).flatMap(([name, { [EACH]: item }]) =>
     item === undefined ? [] : [[name, compileCheck(item, [])] as const],
   );
 }
 
-/** Each item of a list, or its error. */
 function checkEach(items: unknown, place: string, check: Check): unknown {
   return Array.isArray(items)
     ? items.map((item: unknown, i) => {
@@ -152,7 +150,7 @@ function checkEach(items: unknown, place: string, check: Check): unknown {
     : items;
 }
 
-/** The lists of a body that are not read further than they may be long. */
+/** Limits for parsing the lists of a body. */
 function listLimits(schema: TSchema): Readonly<Record<string, ListLimit>> {
   return Object.fromEntries(
     Object.entries<TSchema>(schema['properties'] ?? {}).flatMap(([name, list]) => {
@@ -175,15 +173,15 @@ function parseHere(bytes: Uint8Array, limits: JsonLimits): unknown {
 }
 
 /**
- * Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. Of a list with
- * `EACH` a wrong item is replaced by its error.
+ * Compiles a parser and check of a JSON body. An empty body counts as an empty object. Wrong items of a list with `EACH`
+ * are replaced by their errors.
  */
 export function compileJsonBody(open: TSchema, options = IGNORED): (bytes: Uint8Array) => unknown {
   const { limits, check } = compileJson(open, options);
   return (bytes) => check(parseHere(bytes, limits));
 }
 
-/** The same for requests of accounts, whose longer bodies a thread parses: then it gives a promise. */
+/** The same for requests of accounts; long bodies are parsed in a thread and return a promise. */
 export function compileRequestBody(
   open: TSchema,
   options: BodyOptions,
@@ -203,17 +201,11 @@ function compileJson(open: TSchema, { refuseUnknown, parameters }: BodyOptions) 
   const limits: JsonLimits = { valuesMax: VALUES_MAX, lists: listLimits(schema) };
   const check = (value: unknown): unknown => {
     checkAll(value, 'body');
-    return each.length === 0
-      ? value
-      : {
-          ...(value as object),
-          ...Object.fromEntries(
-            each.map(([name, checkItem]) => [
-              name,
-              checkEach(Reflect.get(value as object, name), `body.${name}`, checkItem),
-            ]),
-          ),
-        };
+    const lists = each.map(([name, checkItem]) => [
+      name,
+      checkEach(Reflect.get(value as object, name), `body.${name}`, checkItem),
+    ]);
+    return lists.length === 0 ? value : { ...(value as object), ...Object.fromEntries(lists) };
   };
   return { limits, check };
 }
@@ -225,7 +217,7 @@ function closedValue(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? closed(value as TSchema) : value;
 }
 
-/** A schema whose objects have the members that it declares and no others, except where it allows more itself. */
+/** Closes the objects of a schema to undeclared members, unless it allows more itself. */
 export function closed(schema: TSchema): TSchema {
   const copy: Record<PropertyKey, unknown> = {};
   for (const name of Reflect.ownKeys(schema)) {

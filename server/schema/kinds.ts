@@ -9,27 +9,23 @@ import {
 } from '@sinclair/typebox';
 
 /**
- * How the text of a query parameter becomes a value where TypeBox's own kinds are not enough. The mark is a
- * symbol, so that it never shows in the published document.
+ * Conversion of a query parameter's text if TypeBox's own kinds are not enough. A symbol, so that it never shows in the
+ * published document.
  */
 export const QUERY_KIND: unique symbol = Symbol('query kind');
 
-/** The kinds that `QUERY_KIND` may name. */
 export type QueryKind = 'list' | 'pairs' | 'limit' | 'filter-time';
 
-/** Other names of a parameter, in order of precedence; all of them come before the parameter's own name. */
+/** Other names of a parameter, in order of precedence, all before its own name. */
 export const ALIASES: unique symbol = Symbol('aliases');
 
-/** Members that only the published document shows, over those that TypeBox checks. */
+/** Members of the published document only, over those that TypeBox checks. */
 export const PUBLISHED: unique symbol = Symbol('published');
 
-/** What a value must be, where its pattern or format does not say it to a person: the rest of a sentence about it. */
+/** Requirement for a value whose pattern or format is not readable: the rest of a sentence. */
 export const EXPECTED: unique symbol = Symbol('expected');
 
-/**
- * The schema of a list's items that are checked one by one: a wrong one becomes its error in the decoded list, and the others
- * stay as they are.
- */
+/** The schema of items that are checked one by one: a wrong one becomes its error in the decoded list. */
 export const EACH: unique symbol = Symbol('each');
 
 declare module '@sinclair/typebox' {
@@ -39,7 +35,7 @@ declare module '@sinclair/typebox' {
     [EXPECTED]?: string;
     [EACH]?: TSchema;
     [PUBLISHED]?: Readonly<Record<string, unknown>>;
-    /** Marks what logs must never hold. */
+    /** Must never be logged. */
     'x-secret'?: true;
   }
 }
@@ -49,17 +45,16 @@ export function ListOf(items: TSchema, options: SchemaOptions = {}): TUnsafe<str
   return Type.Unsafe<string[]>(Type.Array(items, { ...options, [QUERY_KIND]: 'list' }));
 }
 
-/** What `name:text` begins with. */
 export const PAIR_PATTERN = '^[^:]+:';
 
-/** A parameter that may be repeated, each time `name:text`, where the text may have commas and colons. */
+/** A repeatable parameter `name:text`, whose text may have commas and colons. */
 export function Pairs(max: number, description: string): TUnsafe<[name: string, text: string][]> {
   return Type.Unsafe<[name: string, text: string][]>(
     Type.Array(Type.String({ pattern: PAIR_PATTERN }), { maxItems: max, description, [QUERY_KIND]: 'pairs' }),
   );
 }
 
-/** A list whose items are checked one by one, see `EACH`. */
+/** A list with `EACH`. */
 export function EachOf<Item extends TSchema>(
   item: Item,
   options: ArrayOptions,
@@ -68,27 +63,18 @@ export function EachOf<Item extends TSchema>(
   return Type.Unsafe(Type.Array(any, { ...options, [EACH]: item }));
 }
 
+const LIMIT = { type: 'integer', not: { const: 0 }, [QUERY_KIND]: 'limit' } as const;
+const LIMIT_DESCRIPTION = 'Maximum number of entries. A negative value means no limit; 0 is invalid.';
+
 /** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is invalid. */
 export function Limit(byDefault: number): TUnsafe<number> {
-  return Type.Unsafe<number>({
-    type: 'integer',
-    not: { const: 0 },
-    default: byDefault,
-    description: 'Maximum number of entries. A negative value means no limit; 0 is invalid.',
-    [QUERY_KIND]: 'limit',
-  });
+  return Type.Unsafe<number>({ ...LIMIT, default: byDefault, description: LIMIT_DESCRIPTION });
 }
 
 /** Like `Limit`; the default is the account's preference, or `byDefault`. */
 export function PreferredLimit(byDefault: number) {
-  return Type.Optional(
-    Type.Unsafe<number>({
-      type: 'integer',
-      not: { const: 0 },
-      description: `Maximum number of entries. A negative value means no limit; 0 is invalid. Default: the preference \`default_limit\`, or ${byDefault}.`,
-      [QUERY_KIND]: 'limit',
-    }),
-  );
+  const description = `${LIMIT_DESCRIPTION} Default: the preference \`default_limit\`, or ${byDefault}.`;
+  return Type.Optional(Type.Unsafe<number>({ ...LIMIT, description }));
 }
 
 /** A time filter, `YYYY-MM-DDThh:mm:ssZ`, decoded to milliseconds since 1970. */

@@ -1,6 +1,5 @@
 import type { OpenedEvent, StreamedEntry } from '../../workers/jobs/audit/jobs.ts';
 
-/** An event as a sink gets it. */
 export interface SinkEvent {
   /** Ms since 1970; undefined for an entry that does not open. */
   readonly timeMs: number | undefined;
@@ -9,13 +8,12 @@ export interface SinkEvent {
 }
 
 /** The log of an entry. Account and key have their current names, or their ids if they are deleted. */
-export interface LogName {
+interface LogName {
   readonly aid: string;
   readonly account: string;
 }
 
-/** The log of an item. */
-export interface ItemLogName extends LogName {
+interface ItemLogName extends LogName {
   readonly kid: string;
   readonly key: string;
   readonly token: string;
@@ -28,10 +26,6 @@ function eventOf(timeMs: number | undefined, members: object): SinkEvent {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   return { timeMs, text };
-}
-
-function timeOf(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }
 
 /** Returns key and token of the name of an item; none for other names. */
@@ -53,7 +47,7 @@ export function securityEventOf(
   const { timeMs, action, outcome, actor, ip, userAgent, requestId, object, count } = entry;
   return eventOf(timeMs, {
     ...log,
-    time: timeOf(timeMs),
+    time: new Date(timeMs).toISOString(),
     ...{ action, outcome, actor, ip, user_agent: userAgent, request_id: requestId },
     ...(object === '' ? {} : { object, ...itemOf(object) }),
     ...(count === 1 ? {} : { count }),
@@ -70,7 +64,7 @@ export function itemEventOf(name: ItemLogName, sequence: number, entry: Streamed
   const { timeMs, action, source, outcome, credential, endpoint, requestId, ip, userAgent } = entry;
   return eventOf(timeMs, {
     ...log,
-    time: timeOf(timeMs),
+    time: new Date(timeMs).toISOString(),
     ...{ action, source, outcome, actor: credential === '' ? account : `${account}/${credential}` },
     ...(endpoint === '' ? {} : { endpoint }),
     ...{ request_id: requestId, ip, user_agent: userAgent },

@@ -1,4 +1,5 @@
 import { type RedisLink, script } from '../redis/client.ts';
+import { TAG_BYTES } from '../redis/records/fence.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { nameSinkBuckets } from '../redis/records/outbox.ts';
@@ -10,13 +11,9 @@ import advanceOutboxText from './advance-outbox-1.lua' with { type: 'text' };
 const advanceLog = script(advanceLogText);
 const advanceOutbox = script(advanceOutboxText);
 
-const TAG_BYTES = 16;
-/** The number of logs that are read at once. */
 const LOGS_STEP = 128;
-/** The number of entries that are read at once. */
 const ENTRIES_STEP = 256;
 
-/** A bucket with its account. */
 export interface SinkBucket {
   readonly aid: string;
   readonly bucket: Bucket;
@@ -28,11 +25,10 @@ export interface UndeliveredPart {
   /** The number of delivered entries before them. */
   readonly from: number;
   readonly entries: readonly (Buffer | undefined)[];
-  /** Whether this round reads no later entries. */
+  /** This round reads no later entries. */
   readonly isLast: boolean;
 }
 
-/** An entry of a log that was removed. */
 export interface OutboxEntry {
   readonly token: string;
   readonly sequence: number;
@@ -41,20 +37,16 @@ export interface OutboxEntry {
   readonly stored: Buffer;
 }
 
-/**
- * Stores the positions of the delivery of logs to the sink. A position is moved after a delivery, so that entries may be delivered
- * twice, but none is missed.
- */
+/** Stores the positions of the delivery, after each delivery: entries may be delivered twice, but none is missed. */
 export class SinkStore {
   constructor(private readonly redis: RedisLink) {}
 
-  /** Acquires or renews the lease of a server. False while another server has it. */
+  /** Acquires or extends the lease of a server. False while another server has it. */
   async claim(server: string, ms: number): Promise<boolean> {
     const set = (when: 'NX' | 'XX') => this.redis.write('SET', [redisKeys.sinkLease, server, when, 'PX', ms]);
     return (await set('NX')) !== null || ((await this.isHolder(server)) && (await set('XX')) !== null);
   }
 
-  /** Releases the lease of a server. */
   async release(server: string): Promise<void> {
     if (await this.isHolder(server)) {
       await this.redis.write('DEL', [redisKeys.sinkLease]);
@@ -84,7 +76,6 @@ export class SinkStore {
     return nameSinkBuckets(this.redis, aid, kid, numbers);
   }
 
-  /** Returns all named buckets. */
   async buckets(): Promise<readonly SinkBucket[]> {
     const members = asList(await this.redis.command('SMEMBERS', [redisKeys.sinkBuckets])).map(asText);
     return members.map((member) => {
@@ -121,10 +112,7 @@ export class SinkStore {
     }
   }
 
-  /**
-   * Returns the entries of a log after the first `from`, at most those of one step, up to the end of the log or to the recorded
-   * length. None if it was removed meanwhile.
-   */
+  /** Returns entries after the first `from`, at most those of one step. None if the log was removed meanwhile. */
   async readLog(
     bucket: Bucket,
     token: string,
@@ -166,7 +154,6 @@ export class SinkStore {
     return asList(await this.redis.command('LRANGE', range)).map((stored) => outboxEntryOf(asBytes(stored)));
   }
 
-  /** Removes these first entries. */
   async advanceOutbox(bucket: Bucket, entries: readonly OutboxEntry[]): Promise<void> {
     const last = entries.at(-1);
     if (last !== undefined) {

@@ -1,11 +1,12 @@
 import type { AuditStore } from '../audit/store.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { NamedAccounts } from '../log-heads/heads.ts';
 import type { HeadsStore } from '../log-heads/store.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import type { SinkEvent } from './event.ts';
 import type { SinkStore } from './store.ts';
-import { AuditStream, type NamedAccounts, type SinkPositions } from './stream.ts';
+import { AuditStream, type SinkPositions } from './stream.ts';
 
 interface StreamAllDeps {
   readonly auditStore: AuditStore;
@@ -17,7 +18,6 @@ interface StreamAllDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** A choice of events. */
 export interface WantedEvents {
   /** The only account; undefined for all. */
   readonly aid?: string | undefined;

@@ -1,20 +1,13 @@
-import type { AuditStore } from '../audit/store.ts';
+import type { AuditStore, StoredMarks } from '../audit/store.ts';
 import { failureFields } from '../core/error-cause.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { NamedAccounts } from '../log-heads/heads.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import { itemEventOf, type SinkEvent, securityEventOf } from './event.ts';
-import type { OutboxEntry, SinkBucket, SinkStore, UndeliveredPart } from './store.ts';
+import type { OutboxEntry, SinkBucket, SinkStore } from './store.ts';
 
 /** Positions of a delivery: the public methods of the store, which `streamAll` replaces by ones that record nothing. */
 export type SinkPositions = Pick<SinkStore, keyof SinkStore>;
-
-/** Yields all accounts with their names, and the ids and names of their vault keys. */
-export type NamedAccounts = () => AsyncIterable<{
-  readonly aid: string;
-  readonly name: string;
-  readonly kids: readonly string[];
-  readonly users: readonly string[];
-}>;
 
 /** Delivers events: resolves when the sink has all of them; rejects when it may not, also after the signal is aborted. */
 type Deliver = (events: readonly SinkEvent[], signal: AbortSignal) => Promise<void>;
@@ -28,7 +21,7 @@ interface Batch {
 /** A security log with its ends as they are stored. */
 interface FoundChain {
   readonly aid: string;
-  readonly marks: Awaited<ReturnType<AuditStore['readMarks']>>;
+  readonly marks: StoredMarks;
   readonly end: string;
 }
 
@@ -41,13 +34,9 @@ const NO_BYTES = Buffer.alloc(0);
 /** The sink did not accept a batch, or the lease was lost: the round ends. */
 class DeliveryError extends Error {}
 
-/**
- * Delivers all entries of security logs and action logs to a sink, at least once, and each log in its order. One server at a time
- * delivers. Positions are recorded in Redis after the delivery.
- */
+/** Delivers all entries of logs to a sink, at least once, each log in its order. One server at a time delivers. */
 export class AuditStream {
   private readonly stopping = new AbortController();
-  /** Names of accounts and keys, by their ids. */
   private readonly names = new Map<string, string>();
   /** The head of each security log up to which all is delivered, and the one that the last round has found. */
   private readonly delivered = new Map<string, string>();
@@ -56,7 +45,7 @@ export class AuditStream {
   private backlog: number | undefined;
   private isOk: boolean | undefined;
   private running: Promise<void> | undefined;
-  /** Whether this round has read all names. */
+  /** This round has read all names. */
   private hasNames = false;
 
   constructor(
@@ -72,7 +61,7 @@ export class AuditStream {
     private readonly only?: string,
   ) {}
 
-  /** Delivers what is undelivered, unless another server does. Never rejects: a later round retries. */
+  /** Delivers undelivered entries, unless another server does. Never rejects: a later round retries. */
   async round(): Promise<void> {
     this.running ??= this.runRound().finally(() => {
       this.running = undefined;
@@ -80,7 +69,7 @@ export class AuditStream {
     await this.running;
   }
 
-  /** Whether the last round has delivered everything, and how many logs are left; undefined while another server delivers. */
+  /** The outcome of the last round, and the number of undelivered logs; undefined while another server delivers. */
   figures(): { readonly isOk: boolean | undefined; readonly backlog: number | undefined } {
     return { isOk: this.isOk, backlog: this.backlog };
   }
@@ -218,7 +207,7 @@ export class AuditStream {
   private async addLogs(
     batch: Batch,
     where: SinkBucket,
-    logs: readonly Pick<UndeliveredPart, 'token' | 'from'>[],
+    logs: readonly { readonly token: string; readonly from: number }[],
   ): Promise<void> {
     const { bucket } = where;
     for (let open = logs; open.length > 0; ) {

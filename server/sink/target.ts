@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { AuditSink } from '../config/values.ts';
+import type { AuditSink } from '../core/settings.ts';
 import { framesOf, sendSyslog } from '../outbound/syslog.ts';
 import type { SinkEvent } from './event.ts';
 

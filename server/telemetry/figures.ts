@@ -3,7 +3,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 /** The metrics of one process, as data that another process can add up. */
 export type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** Many times what a process has; more is dropped, so that none fills the memory of the one that adds up. */
+/** Far more than a process has. Bounds the memory of the process that adds up. */
 const VALUES_MAX = 20_000;
 const TEXT_MAX = 1_000;
 const TYPES: readonly unknown[] = ['counter', 'gauge', 'histogram', 'summary'];
@@ -46,26 +46,23 @@ function isFigure(given: unknown): boolean {
   );
 }
 
-/** What a process has reported, if it can be added to the metrics of others; undefined for anything else. */
+/** Returns a report that can be added to the metrics of other processes; undefined for anything else. */
 export function asFigures(given: unknown): Figures | undefined {
   if (!Array.isArray(given) || given.length > VALUES_MAX || !given.every(isFigure)) {
     return undefined;
   }
-  // Each member was checked to be what the library takes.
+  // Each member was checked.
   const figures = given as Figures;
   const values = figures.reduce((sum, figure) => sum + figure.values.length, 0);
   return values <= VALUES_MAX ? figures : undefined;
 }
 
-/**
- * Adds up the metrics of several processes: counters and histograms are summed, and each gauge by the aggregator that
- * it was registered with. Sets of labels that only some processes have are kept.
- */
+/** Adds up the metrics of several processes: counters and histograms are summed, gauges by their aggregators. */
 export function sumFigures(all: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate([...all]);
 }
 
-/** What stays true of a process that has ended: its counters and histograms, without its gauges. */
+/** Returns the metrics that remain valid after the end of a process: counters and histograms, without gauges. */
 export function lastingFigures(figures: Figures): Figures {
   return figures.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
 }

@@ -1,27 +1,23 @@
 import { type Aggregator, Gauge, type Registry } from 'prom-client';
 
-/** The state of the worker threads, as the pool reports it. */
 interface ThreadStats {
   /** Jobs that wait for a thread, by lane. */
-  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold' | 'guess', number>>;
-  /** Argon2id computations in flight. */
+  readonly queued: Readonly<Record<string, number>>;
   readonly coldRunning: number;
   readonly threadsAlive: number;
-  /** Threads that run a job. */
   readonly threadsBusy: number;
 }
 
-/** What Redis reports about itself. For a Cluster: memory of the fullest node, and a flag is true if it is true on all nodes. */
+/** Figures of Redis. For a Cluster: memory of the fullest node, and flags that are true on all nodes. */
 interface RedisStats {
   readonly memoryUsedBytes: number;
   /** 0: no limit. */
   readonly memoryMaxBytes: number;
   readonly isAofEnabled: boolean;
-  /** Whether the last write and the last rewrite of the append-only file succeeded. */
+  /** True if the last write and the last rewrite of the append-only file succeeded. */
   readonly isAofWriteOk: boolean;
 }
 
-/** Asynchronous requests. */
 export interface JobStats {
   /** In the queue, over all servers; undefined on a server that does not process them. */
   readonly queued: () => Promise<number | undefined>;
@@ -29,7 +25,6 @@ export interface JobStats {
   inFlight(): number;
 }
 
-/** Admitted operations. */
 interface AdmissionGauges {
   /** Short operations that hold a concurrency slot. */
   readonly running: number;
@@ -37,18 +32,18 @@ interface AdmissionGauges {
   readonly inFlight: Readonly<Record<string, number>>;
 }
 
-/** Where the gauges read their values at a scrape. */
+/** Sources of the gauges, read at a scrape. */
 export interface GaugeSources {
   readonly threads: () => ThreadStats;
   readonly isRedisConnected: () => boolean;
   readonly redis: () => Promise<RedisStats>;
-  /** When the newest complete backup began, in ms; 0 if there was none. */
+  /** The start of the newest complete backup, in ms since 1970; 0 if there was none. */
   readonly lastBackup: () => Promise<number>;
   readonly jobs: JobStats;
   readonly work: () => AdmissionGauges;
-  /** Whether expired verification codes have left the append-only files; undefined while there are none. */
+  /** True if expired verification codes have left the append-only files; undefined while there are none. */
   readonly isSadRewritten: () => boolean | undefined;
-  /** Of the server that delivers access events: whether its last round has delivered all, and how many logs wait. */
+  /** On the server that delivers access events: true if its last round has delivered all, and the number of waiting logs. */
   readonly sink: () => { readonly isOk?: boolean | undefined; readonly backlog?: number | undefined };
 }
 
@@ -61,19 +56,14 @@ interface RedisSnapshot {
 
 /** The shortest time between two queries to Redis, however often the metrics are scraped. */
 const REFRESH_MS = 5_000;
-/** The lanes of the worker pool; `cold` is Argon2id, and `guess` that of sign-ins that may be anybody's. */
-const LANES = ['hot', 'bulk', 'cold', 'guess'] as const;
 
-/**
- * Registers a gauge without labels. It has no sample while `read` returns undefined, so an unknown value is never
- * shown as 0. `aggregator` says what several processes show together.
- */
-function addGauge(
+/** Registers a gauge, without a sample while `read` returns undefined. `aggregator` combines several processes. */
+export function addGauge(
   registry: Registry,
   aggregator: Aggregator,
   name: string,
   help: string,
-  read: () => number | undefined,
+  read: () => number | boolean | undefined,
 ): void {
   new Gauge({
     ...{ name, help, aggregator },
@@ -83,7 +73,7 @@ function addGauge(
       if (value === undefined) {
         this.remove();
       } else {
-        this.set(value);
+        this.set(Number(value));
       }
     },
   });
@@ -95,7 +85,7 @@ function addLabelledGauge(
   name: string,
   help: string,
   label: string,
-  read: () => readonly (readonly [value: string, count: number])[],
+  read: () => Readonly<Record<string, number>>,
 ): void {
   new Gauge({
     name,
@@ -103,7 +93,7 @@ function addLabelledGauge(
     labelNames: [label],
     registers: [registry],
     collect() {
-      for (const [value, count] of read()) {
+      for (const [value, count] of Object.entries(read())) {
         this.set({ [label]: value }, count);
       }
     },
@@ -114,32 +104,17 @@ function addLabelledGauge(
 function addProcessGauges(registry: Registry, sources: GaugeSources): void {
   const { threads, jobs, work, isRedisConnected, isSadRewritten, sink } = sources;
   const add = addGauge.bind(undefined, registry, 'sum');
+  const addFlag = addGauge.bind(undefined, registry, 'min');
   add('vault_worker_threads_alive', 'Worker threads that accept jobs.', () => threads().threadsAlive);
   add('vault_worker_threads_busy', 'Worker threads that run a job.', () => threads().threadsBusy);
   add('vault_argon2_in_flight', 'Argon2id computations in flight.', () => threads().coldRunning);
-  addGauge(registry, 'min', 'vault_redis_connected', '1 while Redis is connected.', () =>
-    isRedisConnected() ? 1 : 0,
-  );
-  addGauge(
-    registry,
-    'min',
+  addFlag('vault_redis_connected', '1 while Redis is connected.', isRedisConnected);
+  addFlag(
     'vault_sad_rewrite_ok',
     '0 while expired verification codes cannot be removed from the append-only file of Redis.',
-    () => {
-      const isRewritten = isSadRewritten();
-      return isRewritten === undefined ? undefined : Number(isRewritten);
-    },
+    isSadRewritten,
   );
-  addGauge(
-    registry,
-    'min',
-    'vault_audit_sink_ok',
-    '0 while access events cannot be delivered to the sink.',
-    () => {
-      const { isOk } = sink();
-      return isOk === undefined ? undefined : Number(isOk);
-    },
-  );
+  addFlag('vault_audit_sink_ok', '0 while access events cannot be delivered to the sink.', () => sink().isOk);
   addGauge(
     registry,
     'max',
@@ -156,28 +131,21 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
     'vault_work_in_flight',
     'Admitted operations in flight, by class.',
     'class',
-    () => Object.entries(work().inFlight),
+    () => work().inFlight,
   );
   addLabelledGauge(
     registry,
     'vault_worker_jobs_queued',
     'Jobs that wait for a worker thread, by lane; cold and guess are Argon2id.',
     'lane',
-    () => {
-      const { queued } = threads();
-      return LANES.map((lane) => [lane, queued[lane]]);
-    },
+    () => threads().queued,
   );
 }
 
 /** Gauges whose values are read from Redis; `snapshot` returns the last ones. */
 function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void {
   const add = addGauge.bind(undefined, registry, 'max');
-  const addFlag = (name: string, help: string, read: () => boolean | undefined): void =>
-    addGauge(registry, 'min', name, help, () => {
-      const value = read();
-      return value === undefined ? undefined : Number(value);
-    });
+  const addFlag = addGauge.bind(undefined, registry, 'min');
   add('vault_redis_memory_used_bytes', 'Memory that Redis uses.', () => snapshot().redis?.memoryUsedBytes);
   add(
     'vault_redis_memory_max_bytes',
@@ -228,7 +196,6 @@ export function addGauges(registry: Registry, sources: GaugeSources): () => Prom
   let refreshing: Promise<void> | undefined;
   addProcessGauges(registry, sources);
   addRedisGauges(registry, () => snapshot);
-
   const refresh = async (): Promise<void> => {
     snapshot = await readSnapshot(sources);
     refreshedAt = performance.now();

@@ -12,7 +12,6 @@ export interface LogLine {
   readonly status?: number;
   readonly ms?: number;
   readonly account?: string | undefined;
-  /** The id of the API credential that acted. */
   readonly credential?: string | undefined;
   readonly code?: ErrorCode | undefined;
   /** The class of an unexpected error; its message may contain data and is omitted. */
@@ -23,18 +22,11 @@ export interface LogLine {
   readonly cause?: object;
 }
 
-/** How long a line may be buffered. */
 const FLUSH_MS = 100;
 /** A larger buffer is written immediately. */
 const FLUSH_BYTES = 64 * 1_024;
-/** What one system call writes: lines of several processes on one pipe are not mixed up to this size (PIPE_BUF). */
+/** The size of one system call: up to it, lines of several processes on one pipe are not mixed (PIPE_BUF). */
 const PIECE_BYTES = 4_096;
-
-/** Writes log lines, one JSON object per line, at most 100 ms later. */
-export interface LogSink {
-  readonly write: (line: object) => void;
-  readonly flush: () => void;
-}
 
 /** Joins lines to pieces of whole lines, each as long as one system call writes, or one longer line. */
 function piecesOf(lines: readonly string[]): readonly string[] {
@@ -50,17 +42,8 @@ function piecesOf(lines: readonly string[]): readonly string[] {
   return [...pieces, piece];
 }
 
-function writeWhole(fd: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) {
-    at += writeSync(fd, bytes, at);
-  }
-}
-
-/**
- * A sink that writes to a file descriptor, several lines per system call. Writing is synchronous, so `flush` before an
- * exit loses nothing. If the reader of the descriptor is gone, lines are dropped.
- */
-export function createLogSink(fd: number): LogSink {
+/** Creates a sink on a file descriptor. Writing is synchronous; lines are dropped if the reader of the descriptor is gone. */
+export function createLogSink(fd: number) {
   let buffered: string[] = [];
   let size = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -76,7 +59,10 @@ export function createLogSink(fd: number): LogSink {
     size = 0;
     try {
       for (const piece of piecesOf(lines)) {
-        writeWhole(fd, Buffer.from(piece));
+        const bytes = Buffer.from(piece);
+        for (let at = 0; at < bytes.length; ) {
+          at += writeSync(fd, bytes, at);
+        }
       }
     } catch {
       // The reader of the log is gone, and no other place to report this exists.
@@ -84,7 +70,8 @@ export function createLogSink(fd: number): LogSink {
   };
 
   return {
-    write(line) {
+    /** Writes a line as one JSON object, at most 100 ms later. */
+    write(line: object): void {
       const text = `${JSON.stringify(line)}\n`;
       buffered.push(text);
       size += text.length;

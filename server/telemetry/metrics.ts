@@ -1,40 +1,10 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import type { ErrorCode } from '../core/errors.ts';
-import { COUNTERS, EVENT_COUNTERS } from './counters.ts';
-import { watchEventLoop } from './event-loop.ts';
+import { EVENT_COUNTERS } from './events.ts';
 import type { Figures } from './figures.ts';
-import { addGauges, type GaugeSources } from './gauges.ts';
+import { addGauge, addGauges, type GaugeSources } from './gauges.ts';
 import type { Observer } from './observer.ts';
-import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
-
-/** The metrics of HTTP requests. */
-export interface Metrics {
-  /** Counts a request as in flight; exactly one `observeRequest` follows. */
-  readonly startRequest: () => void;
-  /** All metrics in the Prometheus text format. */
-  readonly render: () => Promise<string>;
-  /** Counts one answered request. `route` is the template (`/v1/vault`), never a path. */
-  readonly observeRequest: (
-    route: string,
-    method: string,
-    status: number,
-    seconds: number,
-    code: ErrorCode | undefined,
-  ) => void;
-}
-
-/** The metrics of one server, and the functions that feed them. */
-export interface ServerMetrics extends Metrics {
-  readonly observer: Observer;
-  /** Counts a log line other than a request's. Its fields never become labels unchecked. */
-  readonly observeEvent: (event: string, fields: Readonly<Record<string, unknown>>) => void;
-  /** Adds the gauges, once the vault is open. */
-  readonly watch: (sources: GaugeSources) => void;
-  /** All metrics as data, for another process to add up. */
-  readonly collect: () => Promise<Figures>;
-  readonly observeSpans: (result: 'exported' | 'dropped', count: number) => void;
-  readonly close: () => void;
-}
+import { addProcessMetrics, type BuildInfo, watchEventLoop } from './process-metrics.ts';
 
 /** Upper bounds in seconds for whole requests and for calls to third parties. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
@@ -42,7 +12,7 @@ const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const STEP_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 /** Label values by the first digit of a status. */
 const STATUS_CLASSES = ['', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
-/** What a label value that comes from an event must look like. */
+/** The format of label values that come from an event. */
 const LABEL = /^[a-z0-9_]{1,40}$/;
 
 /** Counts one value of the label, `times` times. */
@@ -65,47 +35,27 @@ function addCounts(registry: Registry, name: string, help: string, label: string
   return (value, times = 1) => void counts.set(value, (counts.get(value) ?? 0) + times);
 }
 
-/** Durations, errors and the number in flight of HTTP requests. */
-function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | 'observeRequest'> {
-  const durations = new Durations(registry, {
-    name: 'vault_http_request_duration_seconds',
-    help: 'Duration of requests, by route template, method and status class.',
-    bounds: REQUEST_SECONDS,
-    labelNames: ['route', 'method', 'status'],
-  });
-  const countError = addCounts(registry, 'vault_http_errors_total', 'Error replies, by error code.', 'code');
-  let inFlight = 0;
-  new Gauge({
-    name: 'vault_http_requests_in_flight',
-    help: 'Requests whose reply has not started.',
-    registers: [registry],
-    collect() {
-      this.set(inFlight);
-    },
-  });
-  return {
-    startRequest: () => {
-      inFlight += 1;
-    },
-    observeRequest: (route, method, status, seconds, code) => {
-      inFlight -= 1;
-      durations.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
-      if (code !== undefined) {
-        countError(code);
-      }
-    },
-  };
-}
-
-/** The counters of `COUNTERS`, as one function. */
+/** Counts for the observer: sign-ins, unlocks and billable operations. */
 function addObservedCounters(registry: Registry): Observer['count'] {
-  const counters = new Map(
-    Object.entries(COUNTERS).map(([key, row]) => [key, addCounts(registry, row.name, row.help, row.label)]),
-  );
+  const counters = {
+    sign_in: addCounts(registry, 'vault_sign_ins_total', 'Sign-ins of accounts by result.', 'result'),
+    unlock: addCounts(
+      registry,
+      'vault_unlocks_total',
+      'Unlocks of keys by result; warm is without Argon2id, cold is with Argon2id.',
+      'result',
+    ),
+    operation: addCounts(
+      registry,
+      'vault_operations_total',
+      'Billable operations, over all accounts.',
+      'operation',
+    ),
+  };
   return (name, result, times = 1) => {
     // A reading of nothing makes no series.
     if (times > 0) {
-      counters.get(name)?.(result, times);
+      counters[name](result, times);
     }
   };
 }
@@ -132,10 +82,7 @@ function addRedisCalls(registry: Registry): Observer['redisCall'] {
   };
 }
 
-/**
- * Durations of jobs, separately for waiting and running. Rejected and lost jobs have no duration, so only their
- * errors are counted.
- */
+/** Durations of jobs, waiting and running. Rejected and lost jobs have none, so only their errors are counted. */
 function addThreadJobs(registry: Registry): Observer['threadJob'] {
   const run = new Durations(registry, {
     name: 'vault_worker_job_duration_seconds',
@@ -166,7 +113,9 @@ function addThreadJobs(registry: Registry): Observer['threadJob'] {
 }
 
 /** Counts events by name, and those of `EVENT_COUNTERS` by result. */
-function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
+function addEventCounters(
+  registry: Registry,
+): (event: string, fields: Readonly<Record<string, unknown>>) => void {
   const countEvent = addCounts(
     registry,
     'vault_events_total',
@@ -174,22 +123,12 @@ function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
     'event',
   );
   const rows = new Map(
-    Object.entries(EVENT_COUNTERS).map(([event, row]) => [
-      event,
-      {
-        row,
-        count: addCounts(registry, row.name, row.help, row.label),
-        durations:
-          row.duration === undefined
-            ? undefined
-            : new Durations(registry, {
-                name: row.duration,
-                help: `Duration. ${row.help}`,
-                bounds: REQUEST_SECONDS,
-                labelNames: [],
-              }),
-      },
-    ]),
+    Object.entries(EVENT_COUNTERS).map(([event, { name, help, label, labelValue, duration }]) => {
+      const count = addCounts(registry, name, help, label);
+      const options = { help: `Duration. ${help}`, bounds: REQUEST_SECONDS, labelNames: [] };
+      const durations = duration && new Durations(registry, { name: duration, ...options });
+      return [event, { labelValue, count, durations }] as const;
+    }),
   );
   // Event names and codes are constants of the code; this guards against one that is ever built from data.
   const safe = (text: string): string => (LABEL.test(text) ? text : 'other');
@@ -199,51 +138,100 @@ function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
     if (found === undefined) {
       return;
     }
-    found.count(safe(found.row.labelValue(fields)));
-    if (typeof fields['ms'] === 'number') {
-      found.durations?.add(fields['ms'] / 1_000);
+    found.count(safe(found.labelValue(fields)));
+    if (found.durations && typeof fields['ms'] === 'number') {
+      found.durations.add(fields['ms'] / 1_000);
     }
   };
 }
 
 /**
- * Creates the metrics of one server. Labels are constants of the code, never data of a request: route templates, methods,
- * codes, names of commands and events. So the number of series is bounded, whatever is sent.
+ * The metrics of one server. Labels are constants of the code, never data of a request: route templates, methods, codes,
+ * names of commands and events. So the number of series is bounded.
  */
-export function createMetrics(build: BuildInfo = { version: '', environment: 'staging' }): ServerMetrics {
-  const registry = new Registry();
-  addProcessMetrics(registry, build);
-  const stopWatching = watchEventLoop(registry);
-  const countSpans = addCounts(
-    registry,
+export class Metrics {
+  private readonly registry = new Registry();
+  readonly observeSpans = addCounts(
+    this.registry,
     'vault_trace_spans_total',
     'Spans of traces, exported or dropped.',
     'result',
   );
-  let refresh = async (): Promise<void> => undefined;
-  return {
-    ...addRequestMetrics(registry),
-    observer: {
-      step: (_name, work) => work(),
-      count: addObservedCounters(registry),
-      redisCall: addRedisCalls(registry),
-      threadJob: addThreadJobs(registry),
-    },
-    observeEvent: addEventCounters(registry),
-    watch: (sources) => {
-      refresh = addGauges(registry, sources);
-    },
-    render: async () => {
-      await refresh();
-      return registry.metrics();
-    },
-    collect: async () => {
-      await refresh();
-      return registry.getMetricsAsJSON();
-    },
-    observeSpans: countSpans,
-    close: stopWatching,
+  private readonly requests = new Durations(this.registry, {
+    name: 'vault_http_request_duration_seconds',
+    help: 'Duration of requests, by route template, method and status class.',
+    bounds: REQUEST_SECONDS,
+    labelNames: ['route', 'method', 'status'],
+  });
+  private readonly countError = addCounts(
+    this.registry,
+    'vault_http_errors_total',
+    'Error replies, by error code.',
+    'code',
+  );
+  readonly observer: Observer = {
+    step: (_name, work) => work(),
+    count: addObservedCounters(this.registry),
+    redisCall: addRedisCalls(this.registry),
+    threadJob: addThreadJobs(this.registry),
   };
+  /** Counts a log line other than a request's. Its fields never become labels unchecked. */
+  readonly observeEvent = addEventCounters(this.registry);
+  private inFlight = 0;
+  private refresh = async (): Promise<void> => undefined;
+  private readonly stopWatching: () => void;
+
+  constructor(build: BuildInfo = { version: '', environment: 'staging' }) {
+    addProcessMetrics(this.registry, build);
+    this.stopWatching = watchEventLoop(this.registry);
+    addGauge(
+      this.registry,
+      'sum',
+      'vault_http_requests_in_flight',
+      'Requests whose reply has not started.',
+      () => this.inFlight,
+    );
+  }
+
+  /** Counts a request as in flight; exactly one `observeRequest` follows. */
+  startRequest(): void {
+    this.inFlight += 1;
+  }
+
+  /** Counts one answered request. `route` is the template (`/v1/vault`), never a path. */
+  observeRequest(
+    route: string,
+    method: string,
+    status: number,
+    seconds: number,
+    code: ErrorCode | undefined,
+  ): void {
+    this.inFlight -= 1;
+    this.requests.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
+    if (code !== undefined) {
+      this.countError(code);
+    }
+  }
+
+  watch(sources: GaugeSources): void {
+    this.refresh = addGauges(this.registry, sources);
+  }
+
+  /** Returns all metrics in the Prometheus text format. */
+  async render(): Promise<string> {
+    await this.refresh();
+    return this.registry.metrics();
+  }
+
+  /** Returns all metrics as data, for another process to add up. */
+  async collect(): Promise<Figures> {
+    await this.refresh();
+    return this.registry.getMetricsAsJSON();
+  }
+
+  close(): void {
+    this.stopWatching();
+  }
 }
 
 /** The observations of one set of labels: the count of each bucket, not cumulative, and their sum. */

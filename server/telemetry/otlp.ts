@@ -15,21 +15,23 @@ type AttributeName = (typeof SPAN_ATTRIBUTES)[number];
 /** Values of attributes; undefined ones, and texts that are not plain ASCII of at most 128 characters, are not exported. */
 export type SpanAttributes = { readonly [Name in AttributeName]?: string | number | undefined };
 
-/** An ended span; times in milliseconds since 1970, ids in hex. */
-export interface Span {
+/** A span that has not ended. Ids in hex (W3C Trace Context), times in milliseconds since 1970. */
+export interface StartedSpan {
   readonly traceId: string;
   readonly spanId: string;
   /** Undefined for the first span of a trace. */
   readonly parentId: string | undefined;
+  readonly startMs: number;
+}
+
+export interface Span extends StartedSpan {
   readonly name: string;
   readonly kind: 'server' | 'client' | 'internal';
-  readonly startMs: number;
   readonly endMs: number;
   readonly hasFailed: boolean;
   readonly attributes: SpanAttributes;
 }
 
-/** The server that the spans belong to. */
 export interface Resource {
   readonly version: string;
   readonly environment: string;
@@ -39,24 +41,19 @@ export interface Resource {
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 /** `STATUS_CODE_ERROR` of the same specification. */
 const STATUS_ERROR = 2;
-/** Nanoseconds per microsecond. */
-const NANOSECONDS = 1_000n;
 /** Printable ASCII of at most 128 characters. */
 const PLAIN = /^[\x20-\x7e]{1,128}$/;
 
 /** OTLP/JSON writes 64-bit integers as strings. Microseconds are as exact as the clock. */
 function nanos(ms: number): string {
-  return String(BigInt(Math.round(ms * 1_000)) * NANOSECONDS);
+  return String(BigInt(Math.round(ms * 1_000)) * 1_000n);
 }
-
-type Value = { readonly stringValue: string } | { readonly intValue: string };
 
 interface Pair {
   readonly key: string;
-  readonly value: Value;
+  readonly value: { readonly stringValue: string } | { readonly intValue: string };
 }
 
-/** A string attribute. */
 function text(key: string, value: string): Pair {
   return { key, value: { stringValue: value } };
 }
@@ -69,12 +66,11 @@ function attributeOf(key: AttributeName, value: string | number | undefined): re
   return value !== undefined && PLAIN.test(value) ? [text(key, value)] : [];
 }
 
-/** A span in OTLP/JSON. */
 function spanOf(span: Span) {
   return {
     traceId: span.traceId,
     spanId: span.spanId,
-    ...(span.parentId === undefined ? {} : { parentSpanId: span.parentId }),
+    parentSpanId: span.parentId,
     name: span.name,
     kind: KINDS[span.kind],
     startTimeUnixNano: nanos(span.startMs),

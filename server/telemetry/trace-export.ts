@@ -2,15 +2,11 @@ import { encodeSpans, type Resource, type Span } from './otlp.ts';
 
 /** The most queued spans; further ones are dropped. */
 const QUEUED_MAX = 4_096;
-/** The most spans of one request. */
 const BATCH_MAX = 512;
-/** How long an incomplete batch waits for more spans. */
 const BATCH_DELAY_MS = 1_000;
-/** The time limit of one request to the collector. */
 const TIMEOUT_MS = 5_000;
 
-/** Where spans are sent, and the resource that they name. */
-export interface ExportOptions {
+interface ExportOptions {
   /** The URL of OTLP/HTTP traces, including `/v1/traces`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -19,24 +15,57 @@ export interface ExportOptions {
   readonly onSpans: (result: 'exported' | 'dropped', count: number) => void;
 }
 
-/** Queues spans and exports them in the background. */
-export interface SpanExport {
-  /** Never waits and never throws. */
-  readonly add: (span: Span) => void;
-  /** Exports the queued spans, within five seconds. */
-  readonly close: () => Promise<void>;
-}
-
 /**
  * Sends spans in batches, one request at a time, in the format of OTLP/HTTP with JSON. While the collector is
  * unreachable, slow or rejects spans, spans are dropped: at most 4096 are queued, and none is sent twice.
  */
-export function createSpanExport({ url, headers, resource, onSpans }: ExportOptions): SpanExport {
-  let queued: Span[] = [];
-  let sending: Promise<void> | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+export class SpanExport {
+  private queued: Span[] = [];
+  private sending: Promise<void> | undefined;
+  private timer: NodeJS.Timeout | undefined;
 
-  const deliver = async (batch: readonly Span[]): Promise<void> => {
+  constructor(private readonly options: ExportOptions) {}
+
+  /** Queues a span. Never waits and never throws. */
+  add(span: Span): void {
+    if (this.queued.length >= QUEUED_MAX) {
+      this.options.onSpans('dropped', 1);
+      return;
+    }
+    this.queued.push(span);
+    this.schedule();
+  }
+
+  /** Exports the queued spans, within five seconds. */
+  async close(): Promise<void> {
+    await this.sending;
+    await this.flush();
+    clearTimeout(this.timer);
+  }
+
+  private schedule(): void {
+    const { length } = this.queued;
+    if (length > 0 && this.timer === undefined && this.sending === undefined) {
+      this.timer = setTimeout(() => this.flush(), length >= BATCH_MAX ? 0 : BATCH_DELAY_MS);
+      this.timer.unref();
+    }
+  }
+
+  private async flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.sending === undefined && this.queued.length > 0) {
+      const batch = this.queued.splice(0, BATCH_MAX);
+      this.sending = this.deliver(batch).finally(() => {
+        this.sending = undefined;
+        this.schedule();
+      });
+    }
+    await this.sending;
+  }
+
+  private async deliver(batch: readonly Span[]): Promise<void> {
+    const { url, headers, resource, onSpans } = this.options;
     try {
       const response = await fetch(url, {
         method: 'POST',
@@ -50,42 +79,5 @@ export function createSpanExport({ url, headers, resource, onSpans }: ExportOpti
     } catch {
       onSpans('dropped', batch.length);
     }
-  };
-
-  const flush = (): Promise<void> => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (sending === undefined && queued.length > 0) {
-      const batch = queued.slice(0, BATCH_MAX);
-      queued = queued.slice(BATCH_MAX);
-      sending = deliver(batch).finally(() => {
-        sending = undefined;
-        schedule();
-      });
-    }
-    return sending ?? Promise.resolve();
-  };
-
-  const schedule = (): void => {
-    if (queued.length > 0 && timer === undefined && sending === undefined) {
-      timer = setTimeout(flush, queued.length >= BATCH_MAX ? 0 : BATCH_DELAY_MS);
-      timer.unref();
-    }
-  };
-
-  return {
-    add(span) {
-      if (queued.length >= QUEUED_MAX) {
-        onSpans('dropped', 1);
-        return;
-      }
-      queued.push(span);
-      schedule();
-    },
-    async close() {
-      await sending;
-      await flush();
-      clearTimeout(timer);
-    },
-  };
+  }
 }

@@ -1,11 +1,3 @@
-/** The operator's unit prices: decimal texts by billable operation, and one for all others. */
-export interface PriceTable {
-  /** ISO 4217. */
-  readonly currency: string;
-  readonly prices: Readonly<Record<string, string>>;
-  readonly default: string;
-}
-
 /**
  * An exact amount of money: `units` of the last of `places` decimals. Amounts are parsed from and formatted as decimal
  * texts; they are never floating point numbers.

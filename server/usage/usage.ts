@@ -1,12 +1,13 @@
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../core/concurrency.ts';
 import { OPERATIONS } from '../core/operations.ts';
+import type { PriceTable } from '../core/settings.ts';
 import { formatExpiry } from '../domain/text/time.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import { type Metering, monthOf, requestsOf } from '../request/metering.ts';
 import type { ItemStore } from '../vault/store/items.ts';
-import { addMoney, formatMoney, NO_MONEY, type PriceTable, parseMoney, timesMoney } from './price.ts';
+import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from './price.ts';
 import type { Billing, Usage } from './schema.ts';
 
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests are served in between. */

@@ -2,7 +2,6 @@ import { defineRoute } from '../http/route.ts';
 import { GeneratedPassphrase, LuhnQuery, LuhnResult, PassphraseQuery } from './schema.ts';
 import type { Utility } from './utility.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly utility: Utility;
 }

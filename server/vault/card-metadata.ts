@@ -1,14 +1,13 @@
 import { Value } from '@sinclair/typebox/value';
 import type { CardFacts } from '../../workers/jobs/vault/jobs.ts';
 import type { BinStore } from '../bin-table/store.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import { CardMetadata } from './schema.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;
-const encoder = new TextEncoder();
 
 /** Issuer data of cards, from the operator's BIN table. */
 export class CardMetadataSource {
@@ -19,25 +18,20 @@ export class CardMetadataSource {
     private readonly binStore: BinStore,
     now: Clock,
   ) {
-    this.known = createMemory(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
+    this.known = new Memory(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
   }
 
   async of({ bin, issuerDigits, brand }: CardFacts): Promise<CardMetadata | undefined> {
     if (bin === undefined || issuerDigits === undefined) {
       return undefined;
     }
-    return { bin, brand: brand ?? 'unknown', issuer: await this.issuersOf(issuerDigits) };
-  }
-
-  private async issuersOf(digits: string): Promise<CardMetadata['issuer']> {
-    const known = this.known.get(digits);
-    if (known) {
-      return known;
+    let issuer = this.known.get(issuerDigits);
+    if (issuer === undefined) {
+      const text = await this.binStore.find(Number(issuerDigits));
+      issuer = text === undefined ? [] : parseIssuers(text);
+      this.known.set(issuerDigits, issuer);
     }
-    const text = await this.binStore.find(Number(digits));
-    const issuers = text === undefined ? [] : parseIssuers(text);
-    this.known.set(digits, issuers);
-    return issuers;
+    return { bin, brand: brand ?? 'unknown', issuer };
   }
 }
 
@@ -62,6 +56,6 @@ export function withCardMetadata(text: Uint8Array, metadata: CardMetadata | unde
   const comma = text.length > 2 ? ',' : '';
   return Buffer.concat([
     text.subarray(0, -1),
-    encoder.encode(`${comma}"card_metadata":${JSON.stringify(metadata)}}`),
+    Buffer.from(`${comma}"card_metadata":${JSON.stringify(metadata)}}`),
   ]);
 }

@@ -1,11 +1,10 @@
-import { CommandError, defineCommand, type Values } from '../cli/command.ts';
+import { CommandError, defineCommand } from '../cli/command.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import type { Metering } from '../request/metering.ts';
-import type { Erasure } from './erasure.ts';
+import type { ItemRemover } from './remover.ts';
 
-/** The needs of the command. */
 interface Needs extends OperatorNeeds {
-  readonly erasure: Erasure;
+  readonly remover: ItemRemover;
   readonly metering: Metering;
 }
 
@@ -16,27 +15,7 @@ const OPTIONS = {
   yes: { kind: 'flag', help: 'confirms the deletion' },
 } as const;
 
-/** Deletes the items of a reference page by page, and reports the number so far after each page. */
-async function eraseAll(
-  needs: Needs,
-  { user = '', reference = '', ...options }: Values<typeof OPTIONS>,
-  report: (deleted: number) => void,
-): Promise<number> {
-  const { erasure, metering } = needs;
-  const ctx = await contextOf(needs, options);
-  let deleted = 0;
-  let nextToken: string | undefined;
-  do {
-    const erased = await erasure.erase(ctx, { user, reference, next_token: nextToken });
-    await metering.settle(ctx);
-    deleted += erased.deleted;
-    nextToken = erased.nextToken;
-    report(deleted);
-  } while (nextToken !== undefined);
-  return deleted;
-}
-
-/** `vault erase`. A command that was interrupted goes on when it is called again. */
+/** `vault erase`. Continues after an interruption when it is called again. */
 export const eraseCommand = defineCommand({
   words: ['erase'],
   options: OPTIONS,
@@ -54,13 +33,25 @@ export const eraseCommand = defineCommand({
     }
   },
   async run({ options, progress }, needs: Needs) {
+    const { user = '', reference = '' } = options;
     const shown = progress('Erasing', 'items');
-    const deleted = await withCommandErrors(() => eraseAll(needs, options, shown.at));
+    let deleted = 0;
+    await withCommandErrors(async () => {
+      const ctx = await contextOf(needs, options);
+      let next_token: string | undefined;
+      do {
+        const erased = await needs.remover.erase(ctx, { user, reference, next_token });
+        await needs.metering.settle(ctx);
+        deleted += erased.deleted;
+        next_token = erased.nextToken;
+        shown.at(deleted);
+      } while (next_token !== undefined);
+    });
     shown.end();
     return {
-      data: { user: options.user, deleted },
+      data: { user, deleted },
       shown: `Deleted ${deleted} ${deleted === 1 ? 'item' : 'items'} of the reference.`,
-      entry: { object: `items/${options.user ?? ''}/${deleted}`, change: undefined },
+      entry: { object: `items/${user}/${deleted}`, change: undefined },
     };
   },
 });

@@ -1,7 +1,6 @@
 import type { Audit } from '../audit/audit.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyOpener } from '../key/opener.ts';
@@ -33,11 +32,16 @@ export class ItemExpiry {
    * entry of the security log has their number for each key.
    */
   async sweep(aid: string): Promise<void> {
+    const { auditRetentionMs } = this.settings;
     for (const user of await this.keyStore.users(aid, undefined, -1)) {
       const key = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
       let expired = 0;
       for (let number = 0; key !== undefined && number < this.store.buckets; number++) {
-        expired += await this.sweepBucket(aid, { kid: key.kid, number });
+        const bucket = { kid: key.kid, number };
+        expired += await this.removeDue(aid, bucket);
+        if (auditRetentionMs > 0) {
+          await this.removeDue(aid, bucket, auditRetentionMs);
+        }
       }
       if (expired > 0) {
         await this.audit.record({
@@ -54,34 +58,26 @@ export class ItemExpiry {
     }
   }
 
-  /** Sweeps one bucket; returns the number of items that have expired. */
-  private async sweepBucket(aid: string, bucket: Bucket): Promise<number> {
-    const { auditRetentionMs } = this.settings;
-    const expired = await this.eachStep(aid, bucket, undefined, (items) => this.store.expire(bucket, items));
-    if (auditRetentionMs > 0) {
-      await this.eachStep(aid, bucket, auditRetentionMs, (items) => this.removeLogs(bucket, items));
-    }
-    return expired;
-  }
-
-  /** Runs `act` on all due items of a bucket, in steps; returns the number of items that it processed. */
-  private async eachStep(
-    aid: string,
-    bucket: Bucket,
-    logsKept: number | undefined,
-    act: (items: readonly ItemRemoval[]) => Promise<number>,
-  ): Promise<number> {
+  /**
+   * Removes the items of a bucket that have expired, in steps; with `logsKept`, in ms, the logs that such items left that long
+   * ago. Returns the number of removed ones.
+   */
+  private async removeDue(aid: string, bucket: Bucket, logsKept?: number): Promise<number> {
     let done = 0;
     // Skips the rest of a step, which is damaged or in use by another server or a deletion: it must not block other items.
     for (let skip = 0; ; ) {
       const now = this.now() - GRACE_MS;
-      const tokens = await this.store.dueTokens(bucket, { now, logsKept, skip, limit: STEP });
+      const tokens = await this.store.dueTokens(bucket, now, logsKept, skip, STEP);
       if (tokens.length === 0) {
         return done;
       }
-      const of = await act(await this.expiredOf(aid, bucket, tokens, now - (logsKept ?? 0)));
-      done += of;
-      skip += tokens.length - of;
+      const items = await this.expiredOf(aid, bucket, tokens, now - (logsKept ?? 0));
+      const removed =
+        logsKept === undefined
+          ? await this.store.expire(bucket, items)
+          : await this.removeLogs(bucket, items);
+      done += removed;
+      skip += tokens.length - removed;
     }
   }
 
@@ -97,13 +93,9 @@ export class ItemExpiry {
   ): Promise<readonly ItemRemoval[]> {
     const places = tokens.map((token) => ({ token, bucket: number }));
     const replies = await this.store.readMany(kid, places, 'log');
-    if (replies === undefined) {
-      throw new VaultError('integrity_failed'); // no metadata is so large
-    }
     const params = { aid, kid, tokens, references: null, now: 0, expiredBy: by };
-    const { failed, removals } = await proveRemovals(this.crypto, params, replies);
-    const staying = new Set(failed.map(({ index }) => index));
-    return removals.filter((_, i) => !staying.has(i));
+    const proven = await proveRemovals(this.crypto, params, replies);
+    return proven.filter((removal) => typeof removal !== 'string');
   }
 
   /** Removes the logs that expired items have left; returns their number. */

@@ -1,6 +1,6 @@
 import type { Opening } from '../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
-import type { ViewParams } from '../../workers/jobs/vault/jobs.ts';
+import type { ItemRef, ViewParams } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -12,11 +12,9 @@ import type { Rules } from '../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from './card-metadata.ts';
 import type { ItemParts, ItemStore } from './store/items.ts';
 
-/** Names one item; `reference` is needed when it was stored with one. */
-export interface ItemAddress {
+/** Names one item by its key. */
+export interface ItemAddress extends ItemRef {
   readonly user: string;
-  readonly token: string;
-  readonly reference?: string | undefined;
 }
 
 /** Changes of data before it is returned, as requested; an omitted one is the account's preference. */
@@ -32,9 +30,7 @@ export interface ReadView extends ViewParams {
 }
 
 /** One reading of one item. */
-interface ReadRequest {
-  readonly token: string;
-  readonly reference?: string | undefined;
+interface ReadRequest extends ItemRef {
   readonly view: ReadView;
   /** Called when the item is opened, right before its reading is logged. */
   readonly onOpened: () => void;
@@ -90,10 +86,7 @@ export class ItemReader {
    * Checks that an item exists, and that its caller may address it. No passphrase is involved. Rejects with
    * `token_not_found` and `reference_required`.
    */
-  async check(
-    { aid, kid }: KeyRef,
-    { token, reference }: Pick<ItemAddress, 'reference' | 'token'>,
-  ): Promise<void> {
+  async check({ aid, kid }: KeyRef, { token, reference }: ItemRef): Promise<void> {
     const read = await this.store.read(kid, token);
     if (read?.kind !== 'item') {
       throw new VaultError('token_not_found');
@@ -127,15 +120,11 @@ export class ItemReader {
    */
   startReads(account: Account, user: string, tokens: readonly string[]): ReadParts {
     const known = this.keys.recallId(account, user);
-    const reads = new Map<string, ReturnType<ReadParts>>();
-    if (known !== undefined) {
-      for (const token of tokens) {
-        reads.set(
-          token,
-          this.store.readParts(known, token).catch(() => undefined),
-        );
-      }
-    }
+    const reads = new Map(
+      known === undefined
+        ? []
+        : tokens.map((token) => [token, this.store.readParts(known, token).catch(() => undefined)]),
+    );
     return (kid, token) => {
       const read = kid === known ? reads.get(token) : undefined;
       reads.delete(token);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ActorParams } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
@@ -37,20 +38,14 @@ interface Attempt {
   readonly accountCheck: Promise<boolean> | undefined;
 }
 
-interface Window {
-  readonly endsAt: number;
-  /** Entries by account, and by account and item. */
-  readonly entries: Map<string, number>;
-  total: number;
-}
-
 /**
  * Writes rejected attempts into the action logs of the items that they name, if these exist. That happens after the reply,
  * which is the same and as fast for an item that does not exist. Attempts over a limit here, and those that cannot be
  * written, are in the security log alone.
  */
 export class Rejections {
-  private window: Window = { endsAt: 0, entries: new Map(), total: 0 };
+  /** The entries of a window, in all, by account, and by account and item. */
+  private window = { endsAt: 0, entries: new Map<string, number>(), total: 0 };
   private waiting = 0;
   /** The end of the queue of each account: attempts of one account do not delay those of others. */
   private readonly lines = new Map<string, Promise<void>>();
@@ -76,7 +71,8 @@ export class Rejections {
     const attempt = { aid, item, action, outcome: error.code, actor, accountCheck };
     this.waiting += 1;
     const line = (this.lines.get(aid) ?? Promise.resolve())
-      .then(nextTurn)
+      // After the reply was sent.
+      .then(() => setImmediate())
       .then(() => this.write(attempt))
       // The security log has it.
       .catch(() => undefined)
@@ -104,9 +100,14 @@ export class Rejections {
     await Promise.all(this.lines.values());
   }
 
-  /** Whether an attempt on the item gets an entry of its own, which is then counted. */
+  /** Returns true if an attempt on the item gets its own entry, which is then counted. */
   private admits(aid: string, item: AttemptedItem): boolean {
-    const window = this.currentWindow();
+    const now = this.now();
+    // A window that ends too late, after the clock was set back, is over too.
+    if (now >= this.window.endsAt || this.window.endsAt - now > WINDOW_MS) {
+      this.window = { endsAt: now + WINDOW_MS, entries: new Map(), total: 0 };
+    }
+    const { window } = this;
     const { entries } = window;
     const name = JSON.stringify([aid, 'kid' in item ? item.kid : item.user, item.token]);
     const ofAccount = entries.get(aid) ?? 0;
@@ -123,15 +124,6 @@ export class Rejections {
     entries.set(name, ofItem + 1);
     window.total += 1;
     return true;
-  }
-
-  private currentWindow(): Window {
-    const now = this.now();
-    // A window that ends too late, after the clock was set back, is over too.
-    if (now >= this.window.endsAt || this.window.endsAt - now > WINDOW_MS) {
-      this.window = { endsAt: now + WINDOW_MS, entries: new Map(), total: 0 };
-    }
-    return this.window;
   }
 
   private async write({ aid, item, action, outcome, actor, accountCheck }: Attempt): Promise<void> {
@@ -154,11 +146,4 @@ export class Rejections {
       }
     }
   }
-}
-
-/** Resolves after the reply was sent. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

@@ -1,43 +1,34 @@
 import type { RemovalParams } from '../../workers/jobs/log-heads/jobs.ts';
-import type { ItemFault } from '../../workers/jobs/vault/jobs.ts';
-import { mapAhead, pause } from '../core/concurrency.ts';
+import type { ItemRef } from '../../workers/jobs/vault/jobs.ts';
+import { eachOf, pause } from '../core/concurrency.ts';
+import type { Cursors } from '../core/cursors.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CLOSED_PAUSE_MS, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { Admission } from '../limits/admission.ts';
-import type { Bucket } from '../redis/records/name.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { stringAt } from './list/page.ts';
-import { CHANGED_TRIES_MAX } from './replacer.ts';
 import type { ItemRemoval, ItemStore } from './store/items.ts';
+import { CHANGED_TRIES_MAX } from './writer.ts';
 
 /** Items of one bucket that are read, checked and deleted together: a few milliseconds of Redis. */
 const PIECE_ITEMS = 128;
 /** Buckets at once. The pieces of one bucket run one after the other, so that of an item named twice the first is deleted. */
-const BUCKETS_AHEAD = 4;
+const BUCKETS_AT_ONCE = 4;
 /** Byte strings of each item in the output of the job `proveRemovals`. */
 const STRINGS = 4;
 
-/** An item that is to be deleted; `reference` is needed when it was stored with one. */
-interface RemovedItem {
-  readonly token: string;
-  readonly reference?: string | undefined;
-}
+/** Items that one call of `erase` deletes: about a second of work. */
+const ERASED_MAX = 10_000;
 
 /** The outcome of a deletion: done, or failed with this code. */
-export type RemovedOrNot = 'removed' | ErrorCode;
+type RemovedOrNot = 'removed' | ErrorCode;
 
-/** Items of one bucket, by their places among all. */
-interface Piece {
-  readonly bucket: Bucket;
-  readonly indexes: readonly number[];
-}
-
-/** The removals of a piece, and the items of it that may not be removed. */
-interface Proven {
-  readonly failed: readonly ItemFault[];
-  readonly removals: readonly ItemRemoval[];
+interface ItemsOfReference {
+  readonly user: string;
+  readonly reference: string;
+  readonly next_token?: string | undefined;
 }
 
 /** Deletes items on request. */
@@ -48,6 +39,8 @@ export class ItemRemover {
     private readonly admission: Admission,
     private readonly keys: KeyOpener,
     private readonly metering: Metering,
+    private readonly cursors: Cursors,
+    private readonly erasedMax = ERASED_MAX,
   ) {}
 
   /**
@@ -58,142 +51,173 @@ export class ItemRemover {
   async remove(
     ctx: AccountContext,
     user: string,
-    items: readonly RemovedItem[],
+    items: readonly ItemRef[],
     now: number,
   ): Promise<readonly RemovedOrNot[]> {
-    const outcomes: (RemovedOrNot | undefined)[] = items.map(() => undefined);
-    let left: readonly number[] = [...items.keys()];
+    const outcomes = new Map<ItemRef, RemovedOrNot>();
+    const isSingle = items.length === 1;
+    let left = items;
     for (let tries = 0; left.length > 0; tries++) {
       if (tries === CHANGED_TRIES_MAX) {
         throw new VaultError('overloaded');
       }
       const key = await this.keys.find(ctx.account, user);
-      const again: number[] = [];
+      const again: ItemRef[] = [];
       let isClosed = false;
-      const run = async ({ bucket, indexes: all }: Piece): Promise<void> => {
+      const removeIn = async ([number, all]: readonly [number, readonly ItemRef[]]): Promise<void> => {
         for (let at = 0; at < all.length; at += PIECE_ITEMS) {
-          const indexes = all.slice(at, at + PIECE_ITEMS);
-          const rest = await this.removePiece(key, { bucket, indexes }, items, outcomes, now);
+          const piece = all.slice(at, at + PIECE_ITEMS);
+          const rest = await this.removePiece(key, number, piece, outcomes, now, isSingle);
           isClosed ||= rest === 'closed';
-          again.push(...(rest === 'closed' ? indexes : rest));
-          const removed = indexes.filter((index) => outcomes[index] === 'removed').length;
-          await this.count(ctx, removed, items.length);
+          again.push(...(rest === 'closed' ? piece : rest));
+          const removed = piece.filter((item) => outcomes.get(item) === 'removed').length;
+          if (removed > 0) {
+            this.metering.count(ctx, 'delete', removed);
+            // The count of one of several pieces is stored at once, since the request may still fail.
+            await (isSingle ? undefined : this.metering.settle(ctx));
+          }
         }
       };
-      for await (const _ of mapAhead(this.piecesOf(key, items, left), BUCKETS_AHEAD, run)) {
-        // Each piece has its outcomes.
-      }
-      left = again.sort((a, b) => a - b);
+      const byBucket = Map.groupBy(left, ({ token }) => this.store.bucketOf(key.kid, token).number);
+      await eachOf(byBucket, removeIn, BUCKETS_AT_ONCE);
+      left = again;
       if (isClosed) {
         await pause(CLOSED_PAUSE_MS);
       }
     }
-    return outcomes.map((outcome) => outcome ?? 'integrity_failed');
-  }
-
-  /** Returns the items by bucket. */
-  private piecesOf(
-    { kid }: KeyRef,
-    items: readonly RemovedItem[],
-    indexes: readonly number[],
-  ): Iterable<Piece> {
-    const byBucket = new Map<number, { readonly bucket: Bucket; readonly indexes: number[] }>();
-    for (const index of indexes) {
-      const bucket = this.store.bucketOf(kid, items[index]?.token ?? '');
-      const group = byBucket.get(bucket.number) ?? { bucket, indexes: [] };
-      byBucket.set(bucket.number, group);
-      group.indexes.push(index);
-    }
-    return byBucket.values();
+    return items.map((item) => outcomes.get(item) ?? 'integrity_failed');
   }
 
   /**
-   * Deletes the items of a piece, and returns the places of items that changed meanwhile. `closed`: nothing was deleted.
+   * Deletes the items of a reference, each as a single deletion would. Keeps no state between calls: each begins with the
+   * items that are left. An item that is stored meanwhile may stay. Returns the number of deleted items; with a token there are
+   * more. Rejects with `key_not_found` and `cursor_invalid`, and with `integrity_failed` when only damaged items are left.
    */
+  async erase(
+    ctx: AccountContext,
+    { user, reference, next_token }: ItemsOfReference,
+  ): Promise<{ readonly deleted: number; readonly nextToken?: string }> {
+    const { aid } = ctx.account;
+    const scope = [aid, 'DELETE /v1/vault all', user, reference];
+    if (next_token !== undefined) {
+      this.cursors.verify(scope, next_token);
+    }
+    const { kid } = await this.keys.find(ctx.account, user);
+    const prefixes = await this.crypto.encodeReference({ aid, reference, exact: true });
+    const tokens = this.candidates(kid, prefixes);
+    let deleted = 0;
+    let isDamaged = false;
+    for (;;) {
+      const found = await take(tokens, this.erasedMax - deleted);
+      if (found.length === 0) {
+        break;
+      }
+      const items = found.map((token) => ({ token, reference }));
+      const outcomes = await this.remove(ctx, user, items, 0);
+      deleted += outcomes.filter((outcome) => outcome === 'removed').length;
+      isDamaged ||= outcomes.includes('integrity_failed');
+      if (deleted >= this.erasedMax) {
+        const more = await take(tokens, 1);
+        await tokens.return(undefined);
+        return more.length > 0 ? { deleted, nextToken: this.cursors.sign(scope, kid) } : { deleted };
+      }
+    }
+    if (isDamaged) {
+      throw new VaultError('integrity_failed');
+    }
+    return { deleted };
+  }
+
+  /**
+   * Yields the tokens that the reference index has under any of these prefixes, including those of other references with the
+   * same encoding. While the root is rotated, entries move from the first prefix to the second.
+   */
+  private async *candidates(kid: string, prefixes: readonly Uint8Array[]): AsyncGenerator<string, void> {
+    for (let number = 0; number < this.store.buckets; number++) {
+      for (const prefix of prefixes) {
+        for await (const positions of this.store.positionsByMember({ kid, number }, 'references', prefix)) {
+          for (const { token } of positions) {
+            yield token;
+          }
+        }
+      }
+    }
+  }
+
+  /** Deletes items of one bucket, and returns those that changed meanwhile. `closed`: nothing was deleted. */
   private async removePiece(
-    key: KeyRef,
-    { bucket, indexes }: Piece,
-    items: readonly RemovedItem[],
-    outcomes: (RemovedOrNot | undefined)[],
+    { aid, kid }: KeyRef,
+    number: number,
+    piece: readonly ItemRef[],
+    outcomes: Map<ItemRef, RemovedOrNot>,
     now: number,
-  ): Promise<'closed' | readonly number[]> {
-    const wanted = indexes.map((index) => items[index] ?? { token: '' });
-    const isSingle = items.length === 1;
-    const { failed, removals } = await this.check(key, bucket, wanted, now, isSingle);
-    const codes = new Map(failed.map(({ index, code }) => [index, code]));
-    const left = indexes.flatMap((index, i) => (codes.has(i) ? [] : [{ index, removal: removals[i] }]));
-    for (const [i, code] of codes) {
-      outcomes[indexes[i] ?? 0] = code;
+    isSingle: boolean,
+  ): Promise<'closed' | readonly ItemRef[]> {
+    // Fair queueing with listings; a single item is short work and does not wait.
+    const run = <T>(work: () => Promise<T>) => (isSingle ? work() : this.admission.piece(aid, work));
+    const tokens = piece.map(({ token }) => token);
+    const references = piece.map(({ reference }) => reference ?? null);
+    const places = tokens.map((token) => ({ token, bucket: number }));
+    const replies = await run(() => this.store.readMany(kid, places, 'log'));
+    const proven = await proveRemovals(this.crypto, { aid, kid, tokens, references, now }, replies);
+    const removals: ItemRemoval[] = [];
+    const provenItems: ItemRef[] = [];
+    for (const [i, item] of piece.entries()) {
+      const removal = proven[i] ?? 'internal';
+      if (typeof removal === 'string') {
+        outcomes.set(item, removal);
+      } else {
+        removals.push(removal);
+        provenItems.push(item);
+      }
     }
-    if (left.length === 0) {
-      return [];
-    }
-    const given = left.flatMap(({ removal }) => removal ?? []);
-    const removed = await this.inTurn(key.aid, isSingle, () => this.store.remove(bucket, given));
+    const removed =
+      removals.length === 0 ? [] : await run(() => this.store.remove({ kid, number }, removals));
     if (removed === 'closed') {
       return removed;
     }
-    const changed: number[] = [];
-    for (const [i, { index }] of left.entries()) {
-      switch (removed[i]) {
-        case 'ok':
-          outcomes[index] = 'removed';
-          break;
-        case 'changed':
-          changed.push(index);
-          break;
-        default:
-          outcomes[index] = removed[i] === 'missing' ? 'token_not_found' : 'integrity_failed';
+    for (const [i, item] of provenItems.entries()) {
+      if (removed[i] === 'ok') {
+        outcomes.set(item, 'removed');
+      } else if (removed[i] !== 'changed') {
+        outcomes.set(item, removed[i] === 'missing' ? 'token_not_found' : 'integrity_failed');
       }
     }
-    return changed;
-  }
-
-  /** Reads the items of a piece, and checks that they may be removed. */
-  private async check(
-    { aid, kid }: KeyRef,
-    bucket: Bucket,
-    items: readonly RemovedItem[],
-    now: number,
-    isSingle: boolean,
-  ): Promise<Proven> {
-    const places = items.map(({ token }) => ({ token, bucket: bucket.number }));
-    const replies = await this.inTurn(aid, isSingle, () => this.store.readMany(kid, places, 'log'));
-    if (replies === undefined) {
-      throw new VaultError('integrity_failed'); // no metadata is so large
-    }
-    const tokens = items.map(({ token }) => token);
-    const references = items.map(({ reference }) => reference ?? null);
-    return proveRemovals(this.crypto, { aid, kid, tokens, references, now }, replies);
-  }
-
-  /** Runs work on a piece under fair queueing with listings; a single item is short work and does not wait. */
-  private inTurn<T>(aid: string, isSingle: boolean, work: () => Promise<T>): Promise<T> {
-    return isSingle ? work() : this.admission.piece(aid, work);
-  }
-
-  /** Counts deleted items. The count of one of several pieces is stored at once, since the request may still fail. */
-  private async count(ctx: AccountContext, removed: number, all: number): Promise<void> {
-    if (removed > 0) {
-      this.metering.count(ctx, 'delete', removed);
-      await (all > 1 ? this.metering.settle(ctx) : undefined);
-    }
+    return provenItems.filter((_, i) => removed[i] === 'changed');
   }
 }
 
-/** Returns the removals for the store of items that it has read (`replies`), valid for all but those that `failed`. */
+async function take(tokens: AsyncGenerator<string, void, undefined>, max: number): Promise<string[]> {
+  const taken: string[] = [];
+  while (taken.length < max) {
+    const { done, value } = await tokens.next();
+    if (done) {
+      break;
+    }
+    taken.push(value);
+  }
+  return taken;
+}
+
+/** Returns the removal of each item that the store has read (`replies`), or the code of an item that may not be removed. */
 export async function proveRemovals(
   crypto: Crypto,
   params: RemovalParams,
-  replies: Uint8Array,
-): Promise<Proven> {
+  replies: Uint8Array | undefined,
+): Promise<readonly (ItemRemoval | ErrorCode)[]> {
+  if (replies === undefined) {
+    throw new VaultError('integrity_failed'); // no metadata is so large
+  }
   const { failed, parts: strings } = await crypto.proveRemovals({ params, replies });
-  const removals = params.tokens.map((token, i) => ({
-    token,
-    metaTag: stringAt(strings, STRINGS * i),
-    firstTag: stringAt(strings, STRINGS * i + 1),
-    proof: stringAt(strings, STRINGS * i + 2),
-    refMember: stringAt(strings, STRINGS * i + 3),
-  }));
-  return { failed, removals };
+  const codes = new Map(failed.map(({ index, code }) => [index, code]));
+  return params.tokens.map(
+    (token, i) =>
+      codes.get(i) ?? {
+        token,
+        metaTag: stringAt(strings, STRINGS * i),
+        firstTag: stringAt(strings, STRINGS * i + 1),
+        proof: stringAt(strings, STRINGS * i + 2),
+        refMember: stringAt(strings, STRINGS * i + 3),
+      },
+  );
 }

@@ -4,8 +4,8 @@ import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type ScopeRule } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import type { Erasure } from './erasure.ts';
 import type { VaultTrees } from './list/list.ts';
+import type { ItemRemover } from './remover.ts';
 import {
   ItemsReply,
   LogEntries,
@@ -21,9 +21,8 @@ import {
 } from './schema.ts';
 import type { Vault } from './vault.ts';
 
-/** Services of these routes. */
 interface Needs {
-  readonly erasure: Erasure;
+  readonly remover: ItemRemover;
   readonly trees: VaultTrees;
   readonly vault: Vault;
 }
@@ -35,7 +34,7 @@ function needed<Value>(value: Value | undefined, field: string): Value {
   return value;
 }
 
-/** Whether a request for items decrypts, or only lists. */
+/** The scope of a request for items, which decrypts or only lists. */
 const READING: ScopeRule = {
   anyOf: ['vault:list', 'vault:read'],
   of: ({ query: { token, decrypt_all: decryptAll }, passphrase }) =>
@@ -69,11 +68,7 @@ const storeItem = defineRoute({
   confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
-    const { reply, replayed } = await services.vault.store(ctx, {
-      ...query,
-      passphrase,
-      body,
-    });
+    const { reply, replayed } = await services.vault.store(ctx, { ...query, passphrase, body });
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -174,7 +169,7 @@ const removeItem = defineRoute({
       await services.vault.remove(ctx, { user, token, reference });
       return { json: { message: 'The item was deleted.' } };
     }
-    const { deleted, nextToken } = await services.erasure.erase(ctx, {
+    const { deleted, nextToken } = await services.remover.erase(ctx, {
       ...{ user, next_token },
       reference: needed(reference, 'query.reference'),
     });

@@ -1,7 +1,7 @@
 import type { Clock, RandomId } from '../core/clock.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import type { RewriteOutcome, RewriteState, RewriteStore } from './store/sad-rewrite.ts';
+import type { RewriteOutcome, RewriteStore } from './store/sad-rewrite.ts';
 
 /** Rounds in the time within which an expired code has left the files: the rest is for the rewrite itself. */
 const ROUNDS = 4;
@@ -44,7 +44,9 @@ export class SadRewrites {
       this.learn(before.outcome);
       const isDropped = before.wanted !== before.covered;
       const isEarly = before.outcome === 'ok' && this.now() - before.begun < 2 * pause;
-      const isNeeded = (isDropped || mayHaveExpired(before)) && !isEarly;
+      // Codes that expire may exist, or may have expired since the last rewrite began.
+      const mayHaveExpired = before.until > 0 && before.begun <= before.until + SKEW_MS;
+      const isNeeded = (isDropped || mayHaveExpired) && !isEarly;
       if (!isNeeded || !(await this.store.claim(this.server, pause))) {
         return pause;
       }
@@ -82,7 +84,7 @@ export class SadRewrites {
     }
     const startedAt = performance.now();
     const outcome = await this.store.rewrite(this.stopping.signal);
-    await this.store.finish(outcome, { begun, mark, wanted });
+    await this.store.finish(outcome, begun, mark, wanted);
     this.learn(outcome);
     if (outcome === 'ok') {
       this.recordEvent('sad_rewritten', { ms: Math.round(performance.now() - startedAt) });
@@ -91,16 +93,11 @@ export class SadRewrites {
     }
   }
 
-  /** Notes an outcome. `refused` is recorded once, until there is another outcome. */
+  /** Notes an outcome. The event of a rejected rewrite is recorded once, until there is another outcome. */
   private learn(outcome: RewriteOutcome | undefined): void {
     if (outcome === 'refused' && this.outcome !== 'refused') {
       this.recordEvent('sad_rewrite_refused');
     }
     this.outcome = outcome;
   }
-}
-
-/** Whether codes that expire may exist, or may have expired since the last rewrite began. */
-function mayHaveExpired({ until, begun }: RewriteState): boolean {
-  return until > 0 && begun <= until + SKEW_MS;
 }

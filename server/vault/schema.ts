@@ -320,6 +320,5 @@ export const LogEntry = Type.Object(
   },
   { $id: 'LogEntry', description: 'One use of an item, or a refused attempt.' },
 );
-export type LogEntry = Static<typeof LogEntry>;
 
 export const LogEntries = Type.Array(LogEntry, { description: 'Newest first.' });

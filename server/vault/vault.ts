@@ -1,19 +1,11 @@
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
-import type { SentFacts } from '../../workers/jobs/vault/jobs.ts';
-import { preferredLimit } from '../account/preference-values.ts';
+import type { BatchHead, SentFacts, ShownLogEntry, StoreOptions } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import {
-  type Done,
-  type KeyOpener,
-  type KeyRef,
-  provenMissing,
-  type Retry,
-  type Unlocked,
-} from '../key/opener.ts';
+import { type Done, type KeyOpener, provenMissing, type Retry, type Unlocked } from '../key/opener.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
@@ -23,17 +15,16 @@ import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { type ItemAddress, type ItemReader, type View, viewOf } from './reader.ts';
 import type { Rejections } from './rejections.ts';
 import type { ItemRemover } from './remover.ts';
-import type { ItemReplacer, Replaced } from './replacer.ts';
-import type { LogEntry, TokenInfo } from './schema.ts';
+import type { TokenInfo } from './schema.ts';
 import type { ItemStore } from './store/items.ts';
-import type { ItemWriter, StoreOptions } from './writer.ts';
+import type { ItemWriter, Replaced } from './writer.ts';
 
 const LOG_STEP = 1_000;
 /** Entries of a log, without a limit of the request or the account. */
 const LOG_LIMIT = 1_024;
 
-export interface StoreInput extends StoreOptions {
-  readonly user: string;
+export interface StoreInput extends StoreOptions, BatchHead {
+  readonly algorithm?: string | undefined;
   readonly passphrase: SecretBytes;
   /** The JSON text as sent, not yet parsed. */
   readonly body: Uint8Array;
@@ -55,7 +46,6 @@ export class Vault {
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly writer: ItemWriter,
-    private readonly replacer: ItemReplacer,
     private readonly reader: ItemReader,
     private readonly remover: ItemRemover,
     private readonly rejections: Rejections,
@@ -75,8 +65,8 @@ export class Vault {
           number,
           reference,
           algorithm: algorithm ?? preferences.default_algorithm,
-          return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
-          return_fingerprint,
+          wantsCard: return_card_metadata ?? preferences.return_card_metadata,
+          wantsFingerprint: return_fingerprint,
           ttl,
           metadata,
           seed,
@@ -122,10 +112,26 @@ export class Vault {
     }
   }
 
-  /** Merges changes into an item. Rejects as `ItemReplacer` does. */
+  /** Merges changes into an item. Rejects as `ItemWriter.untilWritten` does. */
   async update(ctx: AccountContext, input: UpdateInput): Promise<Repeatable<TokenInfo>> {
+    const { account, idempotencyKey } = ctx;
+    const { user, token, reference, passphrase, body, ttl, metadata } = input;
+    const act = async (seed?: string): Promise<TokenInfo> => {
+      const applied = await this.rules.find(account.aid, input.rules, 'query.rules');
+      const updateUnlocked = () =>
+        this.keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
+          this.updateOnce(ctx, input, { key, blob }, applied, seed),
+        );
+      return this.writer.untilWritten(account.aid, user, token, updateUnlocked);
+    };
     try {
-      return await this.updateItem(ctx, input);
+      if (idempotencyKey === undefined) {
+        return { reply: await act(), replayed: false };
+      }
+      const { key } = await this.keys.prove(ctx, user, passphrase);
+      const wanted = [key.kid, token, reference, input.rules.join(), ttl, metadata, body];
+      const request = { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted };
+      return await this.idempotency.run(ctx, request, act);
     } catch (error) {
       this.rejections.record(ctx, input, 'encrypt', error);
       throw error;
@@ -149,20 +155,26 @@ export class Vault {
   async log(
     ctx: AccountContext,
     input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
-  ): Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }> {
+  ): Promise<{ readonly entries: readonly ShownLogEntry[]; readonly nextToken?: string | undefined }> {
     const { account } = ctx;
     const { token, next_token } = input;
     await this.rejections.settle(account.aid);
-    const key = await this.keys.find(account, input.user);
-    const { aid, kid } = key;
-    const logLength = await this.logLengthOf(key, input);
+    const { aid, kid } = await this.keys.find(account, input.user);
+    // The log outlives the expiry of its item.
+    const trace = await this.items.readTrace(kid, token);
+    if (trace === undefined) {
+      throw new VaultError('token_not_found');
+    }
+    const { meta, logLength } = trace;
+    const named = { aid, kid, token, rule: 'check', reference: input.reference } as const;
+    await this.crypto.describeItem({ params: named, meta });
     const scope = [aid, 'GET /v1/vault/metadata', kid, token];
     // The item may have been deleted and stored again since the cursor was made: then its log is shorter.
     const asked = next_token === undefined ? logLength : Number(this.cursors.verify(scope, next_token));
     const from = Math.min(asked, logLength);
-    const limit = preferredLimit(account.preferences, input.limit, LOG_LIMIT);
+    const limit = input.limit ?? account.preferences.default_limit ?? LOG_LIMIT;
     const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
-    const entries: LogEntry[] = [];
+    const entries: ShownLogEntry[] = [];
     for (let newest = from; newest >= to; newest -= LOG_STEP) {
       const sealed = await this.items.readLog(kid, token, newest, Math.max(to, newest - LOG_STEP + 1));
       const params = { aid, kid, token, newest, account: account.name };
@@ -170,26 +182,6 @@ export class Vault {
     }
     this.metering.count(ctx, 'log');
     return { entries, ...(to > 1 ? { nextToken: this.cursors.sign(scope, to - 1) } : {}) };
-  }
-
-  private async updateItem(ctx: AccountContext, input: UpdateInput): Promise<Repeatable<TokenInfo>> {
-    const { account, idempotencyKey } = ctx;
-    const { user, token, reference, passphrase, body, ttl, metadata } = input;
-    const act = async (seed?: string): Promise<TokenInfo> => {
-      const applied = await this.rules.find(account.aid, input.rules, 'query.rules');
-      const updateUnlocked = () =>
-        this.keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
-          this.updateOnce(ctx, input, { key, blob }, applied, seed),
-        );
-      return this.replacer.untilWritten({ aid: account.aid, user }, token, updateUnlocked);
-    };
-    if (idempotencyKey === undefined) {
-      return { reply: await act(), replayed: false };
-    }
-    const { key } = await this.keys.prove(ctx, user, passphrase);
-    const wanted = [key.kid, token, reference, input.rules.join(), ttl, metadata, body];
-    const request = { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted };
-    return this.idempotency.run(ctx, request, act);
   }
 
   /** Attempts an update; undefined if the item does not exist. */
@@ -224,17 +216,6 @@ export class Vault {
       return sealed;
     }
     this.metering.countAhead(ctx, 'update');
-    return this.replacer.writeOver(key, item, sealed, seed);
-  }
-
-  /** Returns the length of the log of an item, which outlives its expiry. Rejects as `ItemReader.check`. */
-  private async logLengthOf({ aid, kid }: KeyRef, { token, reference }: ItemAddress): Promise<number> {
-    const trace = await this.items.readTrace(kid, token);
-    if (trace === undefined) {
-      throw new VaultError('token_not_found');
-    }
-    const params = { aid, kid, token, rule: 'check', reference } as const;
-    await this.crypto.describeItem({ params, meta: trace.meta });
-    return trace.logLength;
+    return this.writer.writeOver(key, item, sealed, seed);
   }
 }

@@ -1,11 +1,14 @@
+import type { KeyName, WarmMiss } from '../../workers/jobs/key/jobs.ts';
 import type {
+  ActorParams,
   CardFacts,
-  SentFacts,
   StoredFacts,
   StoredParts,
+  StoreOptions,
   StoreParams,
 } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
+import { createKeyedMutex } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
@@ -14,7 +17,7 @@ import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
 import type { CardMetadataSource } from './card-metadata.ts';
 import type { TokenInfo } from './schema.ts';
-import type { ItemStore, ItemWrite, WriteOutcome } from './store/items.ts';
+import type { ItemStore, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
 
 /** More clashes in a row than random tokens can have. */
 export const CANDIDATES_MAX = 1_000;
@@ -22,17 +25,17 @@ export const CANDIDATES_MAX = 1_000;
 /** Attempts to write an item while other requests change its log. */
 export const LOGS_MAX = 40;
 
-/** Options of a store request. */
-export interface StoreOptions extends SentFacts {
-  readonly number?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly algorithm?: string | undefined;
-  readonly return_card_metadata?: boolean | undefined;
-  readonly return_fingerprint?: boolean | undefined;
-}
+/** Attempts to change an item while other requests change it. */
+export const CHANGED_TRIES_MAX = 20;
+
+/** `changed` when another request has changed the item meanwhile. */
+export type Replaced = { readonly kind: 'written'; readonly info: TokenInfo } | { readonly kind: 'changed' };
 
 /** One store request under an open key. */
 export interface StoreRequest extends StoreOptions {
+  readonly algorithm?: string | undefined;
+  readonly wantsCard?: boolean | undefined;
+  readonly wantsFingerprint?: boolean | undefined;
   /** Of an idempotent request; choices that are otherwise random follow from it. */
   readonly seed: string | undefined;
   /** Rejects an item that is stored already with `token_exists`. */
@@ -41,10 +44,11 @@ export interface StoreRequest extends StoreOptions {
   readonly onSealed?: () => void;
 }
 
-type SealedItem = Extract<Awaited<ReturnType<Crypto['storeItem']>>, { readonly kind: 'stored' }>;
-
-/** Writes new items, of routes, endpoints and calls to third parties. */
+/** Writes items, of routes, endpoints and calls to third parties. */
 export class ItemWriter {
+  /** Changes of one item run one after the other, so that simultaneous ones do not overtake each other without end. */
+  private readonly changes = createKeyedMutex();
+
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
@@ -61,9 +65,16 @@ export class ItemWriter {
     ctx: AccountContext,
     key: KeyRef,
     request: StoreRequest,
-    seal: (params: StoreParams) => ReturnType<Crypto['storeItem']>,
+    seal: (params: StoreParams) => Promise<StoredParts | WarmMiss>,
   ): Promise<Done<TokenInfo> | Retry> {
-    let params = this.firstParams(ctx, key, request);
+    const { number, reference, seed, ttl, metadata } = request;
+    let params: StoreParams = {
+      ...this.settingsOf(ctx, key),
+      ...{ number, reference, seed, ttl, metadata, seen: 0 },
+      algorithm: request.algorithm ?? 'full',
+      wantsCard: request.wantsCard === true,
+      wantsFingerprint: request.wantsFingerprint === true,
+    };
     for (;;) {
       const sealed = await seal(params);
       if (sealed.kind === 'warm_miss') {
@@ -79,20 +90,63 @@ export class ItemWriter {
         case 'closed':
         case 'stale':
           return outcome;
-        case 'clash':
-          if (facts.candidate > CANDIDATES_MAX) {
-            throw new VaultError('internal');
-          }
-          params = { ...params, candidate: facts.candidate + 1 };
-          continue;
         case 'exists':
           throw new VaultError('overloaded');
         case 'damaged':
           throw new VaultError('integrity_failed');
         default:
-          throw new VaultError('internal');
+          if (outcome.kind === 'changed' || facts.candidate > CANDIDATES_MAX) {
+            throw new VaultError('internal');
+          }
+          params = { ...params, candidate: facts.candidate + 1 };
       }
     }
+  }
+
+  /** Writes an item that was sealed again over the one that was read. A seed that was written already changes nothing. */
+  async writeOver(
+    { kid, user }: KeyRef,
+    before: StoredItem,
+    sealed: StoredParts,
+    seed: string | undefined,
+  ): Promise<Done<Replaced> | Retry> {
+    const write = { ...sealed, ...sealed.facts, seed, replaces: before.meta };
+    const outcome = await this.store.write(kid, write);
+    switch (outcome.kind) {
+      case 'ok':
+        return done({ kind: 'written', info: await this.tokenInfo(sealed.facts, user, outcome) });
+      case 'closed':
+      case 'stale':
+        return outcome;
+      case 'changed':
+        return done({ kind: 'changed' });
+      case 'damaged':
+        throw new VaultError('integrity_failed');
+      default:
+        throw new VaultError('internal');
+    }
+  }
+
+  /**
+   * Repeats an attempt while other requests change the item. Rejects with `token_not_found` if it does not exist, and with
+   * `overloaded` when it changes faster than it can be read.
+   */
+  async untilWritten(
+    aid: string,
+    user: string,
+    token: string,
+    attempt: () => Promise<Replaced | undefined>,
+  ): Promise<TokenInfo> {
+    for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
+      const result = await this.changes(`${aid} ${user} ${token}`, attempt);
+      if (result === undefined) {
+        throw new VaultError('token_not_found');
+      }
+      if (result.kind === 'written') {
+        return result.info;
+      }
+    }
+    throw new VaultError('overloaded');
   }
 
   /** Returns the expiry of verification codes that are stored now, ms since 1970; 0 = never. */
@@ -102,11 +156,10 @@ export class ItemWriter {
 
   /** Describes a stored item for the reply, without a promise for one that has no card metadata. */
   tokenInfo(
-    facts: Pick<StoredFacts, 'token' | 'reference' | 'card' | 'expiresAt' | 'metadata' | 'fingerprint'>,
+    { token, reference, card, expiresAt, metadata, fingerprint }: StoredFacts,
     user: string,
     { storedAt, created }: { readonly storedAt: number; readonly created: boolean },
   ): TokenInfo | Promise<TokenInfo> {
-    const { token, reference, card, expiresAt, metadata, fingerprint } = facts;
     const stored_at = formatStoredAt(storedAt);
     const info: { -readonly [Name in keyof TokenInfo]: TokenInfo[Name] } =
       reference === undefined
@@ -124,48 +177,44 @@ export class ItemWriter {
     return card === undefined ? info : this.withCard(info, card);
   }
 
-  private firstParams(
-    ctx: AccountContext,
-    { aid, kid, summary }: KeyRef,
-    { number, reference, algorithm = 'full', seed, ...request }: StoreRequest,
-  ): StoreParams {
+  /** Returns the options that all items of a request have. */
+  settingsOf(ctx: AccountContext, { aid, kid, summary }: KeyRef) {
     return {
       ...actorOf(ctx, this.now()),
       aid,
       kid,
-      number,
-      reference,
-      algorithm,
-      seed,
       candidate: 0,
       rejectTestCards: this.settings.environment === 'production',
-      ttl: request.ttl,
-      metadata: request.metadata,
-      wantsCard: request.return_card_metadata === true,
-      wantsFingerprint: request.return_fingerprint === true,
       wantsSummary: summary,
       sadExpiresAt: this.sadExpiry(),
-      seen: 0,
     };
+  }
+
+  /** Seals the log entry of an item that is stored already. */
+  sealEntry(
+    params: KeyName & ActorParams,
+    token: string,
+    { logLength: seen, logTail: tail }: LogEnd,
+  ): Promise<Uint8Array> {
+    const entry = { ...params, token, action: 'encrypt', outcome: 'ok', seen } as const;
+    return this.crypto.sealLog({ params: entry, tail });
   }
 
   /** Writes a sealed item; if the same item is stored already, after the entries of its log. */
   private async writeItem(
     kid: string,
     params: StoreParams,
-    sealed: SealedItem,
+    sealed: StoredParts,
     { seed, keeps }: StoreRequest,
   ): Promise<WriteOutcome> {
-    const write = writeOf(sealed, seed);
+    const write = { ...sealed, ...sealed.facts, seed };
     const { token } = write;
     let outcome = await this.store.write(kid, write);
     for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
       if (keeps && outcome.isLive) {
         throw new VaultError('token_exists');
       }
-      const { logLength: seen, logTail: tail } = outcome;
-      const entry = { ...params, token, action: 'encrypt', outcome: 'ok', seen } as const;
-      const logEntry = await this.crypto.sealLog({ params: entry, tail });
+      const logEntry = await this.sealEntry(params, token, outcome);
       outcome = await this.store.write(kid, { ...write, logEntry });
     }
     return outcome;
@@ -175,25 +224,4 @@ export class ItemWriter {
     const card_metadata = await this.cards.of(card);
     return card_metadata === undefined ? info : { ...info, card_metadata };
   }
-}
-
-/** Converts a sealed item for the store. */
-export function writeOf({ facts, ...parts }: StoredParts, seed: string | undefined): ItemWrite {
-  const { token, gen, sadExpiresAt, expiresAt, shared } = facts;
-  const { item, meta, sad, refMember, logEntry, identity, digests } = parts;
-  return {
-    token,
-    gen,
-    sadExpiresAt,
-    expiresAt,
-    item,
-    meta,
-    sad,
-    refMember,
-    logEntry,
-    identity,
-    digests,
-    seed,
-    shared,
-  };
 }

@@ -54,7 +54,7 @@ async function signIn(name: string, password: string, at = vault): Promise<numbe
 /** The jobs that threads get for a sign-in, by name. */
 async function jobsOf(work: () => Promise<unknown>): Promise<readonly string[]> {
   const { pool } = vault.opened;
-  const { run } = pool;
+  const run = pool.run.bind(pool);
   const jobs: string[] = [];
   Reflect.set(pool, 'run', (...given: Parameters<typeof run>) => {
     jobs.push(Object.values(JOBS).find(({ kind }) => kind === given[0].kind)?.name ?? '');

@@ -46,7 +46,7 @@ async function takeCommands(): Promise<Record<string, number>> {
 /** Tells the name of every job that a server's threads are given. */
 function watchJobs(server: TestVault): () => readonly string[] {
   const { pool } = server.opened;
-  const { run } = pool;
+  const run = pool.run.bind(pool);
   let jobs: string[] = [];
   Reflect.set(pool, 'run', (job: JobRequest) => {
     jobs.push(Object.values(JOBS).find(({ kind }) => kind === job.kind)?.name ?? '');

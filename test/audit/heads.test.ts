@@ -43,7 +43,8 @@ async function storeAndRead(): Promise<string> {
 /** What `vault verify` finds; without the pauses before it looks again, for here nobody changes anything meanwhile. */
 async function verify(): Promise<readonly string[]> {
   const { setTimeout: later } = globalThis;
-  const hurry = (run: () => void, ms?: number) => later(run, [20, 200, 600].includes(ms ?? 0) ? 0 : ms);
+  const hurry = (run: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) =>
+    later(run, [20, 200, 600].includes(ms ?? 0) ? 0 : ms, ...given);
   const timer = spyOn(globalThis, 'setTimeout').mockImplementation(hurry as typeof setTimeout);
   const { out } = await runCommand(['verify', '--json'], { vault }).finally(() => timer.mockRestore());
   const { faults } = JSON.parse(out) as {

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { openRedis } from '../../server/redis/open.ts';
 import { ItemStore } from '../../server/vault/store/items.ts';
-import { createPool } from '../../workers/pool/pool.ts';
+import { Pool } from '../../workers/pool/pool.ts';
 
 /** Bytes of what the vault stores for a card, and of the text that a reading gives. */
 export interface ItemSizes {
@@ -30,7 +30,7 @@ const PASSPHRASE = new Uint8Array(32);
 const JSON_TYPE = { headers: { 'Content-Type': 'application/json' } };
 
 const itemStore = new ItemStore(await openRedis({ kind: 'socket', path }, { replicas: 0 }), BUCKETS);
-const pool = createPool({
+const pool = new Pool({
   entry: new URL('empty-worker.ts', import.meta.url),
   threads: Number(threads),
   workerData: sizes,

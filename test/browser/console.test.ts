@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { T } from '../../console/app/text.ts';
 import { ARGUMENTS } from '../../console/screens/rule-arguments.ts';
-import { FORMS } from '../../console/text/en-forms.ts';
 import { compileOperation, OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { ADDITIONAL_TYPES } from '../../server/form/schema.ts';
 import { run } from '../helpers/packed-sdk.ts';
@@ -24,7 +24,7 @@ test('it offers the operations that there are, with their arguments', () => {
 });
 
 test('it has a name for each type of additional field', () => {
-  expect(Object.keys(FORMS.extra.types)).toEqual([...ADDITIONAL_TYPES]);
+  expect(Object.keys(T.forms.extra.types)).toEqual([...ADDITIONAL_TYPES]);
 });
 
 test('it stays small', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createCursors } from '../../server/core/cursors.ts';
+import { Cursors } from '../../server/core/cursors.ts';
 
-const cursors = createCursors(() => [new Uint8Array(32).fill(1)]);
+const cursors = new Cursors(() => [new Uint8Array(32).fill(1)]);
 const scope = ['account', 'route', 'user', undefined, 5];
 
 describe('cursors', () => {
@@ -17,9 +17,7 @@ describe('cursors', () => {
     ]) {
       expect(() => cursors.verify(other, signed)).toThrow('next_token');
     }
-    expect(() => createCursors(() => [new Uint8Array(32).fill(2)]).verify(scope, signed)).toThrow(
-      'next_token',
-    );
+    expect(() => new Cursors(() => [new Uint8Array(32).fill(2)]).verify(scope, signed)).toThrow('next_token');
   });
 
   test('no other text opens', () => {

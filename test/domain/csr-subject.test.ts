@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { toCsrSubject } from '../../workers/crypto/certificate/subject.ts';
+import { toCsrSubject } from '../../workers/crypto/certificate/csr.ts';
 
 const BOUNDS = [
   ['cn', 64],

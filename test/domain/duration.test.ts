@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { DURATION_MS_MAX, parseDuration } from '../../server/domain/text/duration.ts';
+import { DURATION_MS_MAX, parseDuration } from '../../server/domain/text/time.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

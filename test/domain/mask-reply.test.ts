@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { luhnCheckDigit, passesLuhn } from '../../server/domain/card/luhn.ts';
+import { maskReply, type ReplyFormat, replaceNumbers } from '../../server/domain/mask/reply.ts';
 import {
-  maskReply,
+  automatonOf,
+  holdsLuhnNumber,
   prepareNumbers,
-  type ReplyFormat,
-  replaceNumbers,
-} from '../../server/domain/mask/reply.ts';
-import { automatonOf, holdsLuhnNumber, stateAfter } from '../../server/domain/mask/reply-numbers.ts';
+  stateAfter,
+} from '../../server/domain/mask/reply-numbers.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 
 const NONE = prepareNumbers([]);

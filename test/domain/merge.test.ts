@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { mergeFirstLevel } from '../../server/domain/card/number.ts';
 import { parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
-import { mergeFirstLevel } from '../../server/domain/mask/merge.ts';
 import { jsonObject, utf8 } from './json/arbitrary.ts';
 
 test.each([

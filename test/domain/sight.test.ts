@@ -4,8 +4,12 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { HeaderEntries } from '../../server/core/headers.ts';
 import { mayHaveSadName, SAD_NAMES } from '../../server/domain/card/sensitive-names.ts';
-import { staysAsItIs } from '../../server/domain/relay/glance.ts';
-import { type Showing, showReply, withoutSecretsInPassing } from '../../server/domain/relay/sight.ts';
+import {
+  type Showing,
+  showReply,
+  staysAsItIs,
+  withoutSecretsInPassing,
+} from '../../server/domain/relay/sight.ts';
 
 const NUMBER = '4111111111111111';
 const SECRET = 'sk_live_AbC/+1234';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
@@ -28,7 +28,7 @@ let giving: MadeEndpoint;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cv-faults-'));
   chmodSync(folder, 0o700);
-  redis = await startEmbeddedRedis({ dataDir: folder, log: () => undefined });
+  redis = await EmbeddedRedis.start(folder, () => undefined);
   vault = await openTestVault({ redis, now: () => now });
   account = await vault.account();
   await account.key('u');

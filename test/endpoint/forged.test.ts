@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../server/redis/records/keys.ts';
-import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import type { AccountClient, Query } from '../helpers/clients.ts';
 import { capture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -8,10 +8,7 @@ import { type Address, type Ended, ended, GONE, KINDS, type Kind, make, REFUSED 
 
 /** What the attacker of these tests has, beside write access to Redis. */
 const MASTER_KEY = new Uint8Array(32).fill(13);
-const sealer = createServiceSealer({
-  env: 'staging',
-  ring: { writeId: 'k1', keys: new Map([['k1', MASTER_KEY]]) },
-});
+const sealer = new ServiceSealer('staging', 'k1', [['k1', MASTER_KEY]]);
 const JSON_AT = 49;
 const SECOND = 1_000;
 const DAY = 86_400 * SECOND;

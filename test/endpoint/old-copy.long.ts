@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { openPolicy, openRetrieveWrap } from '../../workers/crypto/endpoint/record.ts';
 import { openItem } from '../../workers/crypto/item/item.ts';
@@ -11,7 +11,7 @@ import { type UnlockedKey, unlockedKey } from '../../workers/crypto/key/unlocked
 import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../workers/crypto/primitives/not-yet.ts';
-import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { type AccountClient, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -23,10 +23,7 @@ const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
 const NEW = 'the new passphrase of the key';
 const SINCE = 'written since the change';
 const KEPT = 10;
-const sealer = createServiceSealer({
-  env: 'staging',
-  ring: { writeId: 'k1', keys: new Map([['k1', MASTER_KEY]]) },
-});
+const sealer = new ServiceSealer('staging', 'k1', [['k1', MASTER_KEY]]);
 
 interface Item {
   readonly token: string;
@@ -51,7 +48,7 @@ let allOld: Copy;
 let allNew: Copy;
 
 function startRedis(name: string): Promise<EmbeddedRedis> {
-  return startEmbeddedRedis({ dataDir: join(folder, name), log: () => undefined });
+  return EmbeddedRedis.start(join(folder, name), () => undefined);
 }
 function openOn(redis: EmbeddedRedis, isCopy: boolean): Promise<TestVault> {
   // The attacker of these tests derives keys in this thread, at their real cost.

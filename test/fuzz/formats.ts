@@ -2,7 +2,7 @@
 
 import { openItem, sealItem } from '../../workers/crypto/item/item.ts';
 import { openMeta } from '../../workers/crypto/item/meta.ts';
-import { parseVaultKey } from '../../workers/crypto/key/record.ts';
+import { parseVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import {
   openAuditEntry,
   openAuditMark,

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { ENTRIES } from '../../scripts/guide/contents.ts';
 import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { guidePages } from '../../server/http/pages/guide.ts';
+import { guidePages } from '../../server/http/pages/built.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from '../http/client.ts';
 import { createStubParts } from '../http/stub-parts.ts';

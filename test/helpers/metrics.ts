@@ -1,4 +1,4 @@
-import { createMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { Handle } from './clients.ts';
 
 /** One series of the Prometheus text format. */
@@ -49,7 +49,7 @@ export async function scrape(handle: Handle): Promise<Scrape> {
 
 /** The `/metrics` of a server with every feature, before its first request. */
 export async function renderAll(): Promise<string> {
-  const metrics = createMetrics();
+  const metrics = new Metrics();
   metrics.watch({
     threads: () => ({
       ...{ queued: { hot: 0, bulk: 0, cold: 0, guess: 0 }, coldRunning: 0, threadsAlive: 1, threadsBusy: 0 },

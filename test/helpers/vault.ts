@@ -11,7 +11,7 @@ import type { ServiceSettings } from '../../server/core/settings.ts';
 import type { HttpConfig } from '../../server/http/deps.ts';
 import type { RedisTarget } from '../../server/redis/connect.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
-import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/tracer.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 import { SMALL_BUNDLES } from './forms.ts';
@@ -158,7 +158,7 @@ function openSystem(
   settings: VaultSettings,
   redis: RedisPlace,
   events: VaultEvent[],
-  metrics: ServerMetrics,
+  metrics: Metrics,
 ): Promise<System> {
   const { workers = 1, now = Date.now, proxy = {}, prices = FREE, replicas = 0, traces } = settings;
   return assemble({
@@ -222,7 +222,7 @@ async function openServer(
   if (settings.join !== true) {
     await raw.flushall();
   }
-  const metrics = createMetrics({ version: '0.0.0-test', environment: 'staging' });
+  const metrics = new Metrics({ version: '0.0.0-test', environment: 'staging' });
   const opened = await openSystem(settings, redis, events, metrics).catch((error: unknown) => {
     raw.disconnect();
     metrics.close();
@@ -236,7 +236,7 @@ async function openServer(
     http: httpConfigOf(settings),
     bundles: settings.bundles ?? SMALL_BUNDLES,
     metrics,
-    tracing: settings.traces?.tracing,
+    tracer: settings.traces,
     log: (line) => lines.push(line),
   });
   const app = createApp(parts);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-import { createHealth } from '../../server/http/health.ts';
+import { Health } from '../../server/http/health.ts';
 
 describe('health', () => {
   test('is ready when every check is well, and names the one that is not', async () => {
     let broken = false;
     let now = 0;
-    const health = createHealth(
+    const health = new Health(
       {
         redis: async () => {
           if (broken) {
@@ -28,7 +28,7 @@ describe('health', () => {
     const redis = async (): Promise<void> => {
       asked += 1;
     };
-    const health = createHealth({ redis }, () => now);
+    const health = new Health({ redis }, () => now);
     await Promise.all(Array.from({ length: 50 }, () => health.ready()));
     await health.ready();
     expect(asked).toBe(1);
@@ -38,7 +38,7 @@ describe('health', () => {
   });
 
   test('is not ready before the start is complete, nor while the server drains', async () => {
-    const health = createHealth({ redis: async () => undefined }, () => 0);
+    const health = new Health({ redis: async () => undefined }, () => 0);
     health.hold('starting');
     expect(await health.ready()).toEqual({ ready: false, checks: { starting: 'failing' } });
     health.release();

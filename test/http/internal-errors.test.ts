@@ -7,7 +7,7 @@ import { createCrypto } from '../../server/crypto/client.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { mountRoutes } from '../../server/http/request.ts';
 import { type RedisLink, script } from '../../server/redis/client.ts';
-import { createPool, type Pool } from '../../workers/pool/pool.ts';
+import { Pool } from '../../workers/pool/pool.ts';
 import { type AccountClient, type Answer, answerOf, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { acceptedId, type Item, newItem, openProxyVault, proxyPost, requestTo } from '../helpers/proxy.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
   item = await newItem(vault);
   certificate = await issued(item.account);
   const entry = new URL('../workers/fixtures/faulty-thread.ts', import.meta.url);
-  faultyPool = createPool({ entry, threads: 1, workerData: {}, queueMax: 8, coldConcurrency: 1 });
+  faultyPool = new Pool({ entry, threads: 1, workerData: {}, queueMax: 8, coldConcurrency: 1 });
   await faultyPool.ready();
 });
 afterAll(async () => {

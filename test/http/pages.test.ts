@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
+import type { Health } from '../../server/http/health.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from './client.ts';
+import { stub } from './stub-endpoints.ts';
 
 const NOBODY = { headers: { authorization: '' } };
 
@@ -9,7 +11,11 @@ beforeAll(buildGuide, 60_000);
 describe('health', () => {
   test('live asks nobody', async () => {
     const ready = () => Promise.reject(new Error('away'));
-    const answer = await createClient({ health: { ready } }).send('GET', '/health/live', NOBODY);
+    const answer = await createClient({ health: stub<Health>({ ready }) }).send(
+      'GET',
+      '/health/live',
+      NOBODY,
+    );
     expect(answer.status).toBe(200);
     expect(JSON.parse(answer.text)).toEqual({ status: 'ok' });
   });
@@ -19,7 +25,7 @@ describe('health', () => {
     [false, 503, 'failing'],
   ] as const)('ready %p: %d', async (ready, status, word) => {
     const checks = { redis: ready ? 'ok' : 'failing' } as const;
-    const client = createClient({ health: { ready: async () => ({ ready, checks }) } });
+    const client = createClient({ health: stub<Health>({ ready: async () => ({ ready, checks }) }) });
     const answer = await client.send('GET', '/health/ready/', NOBODY);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text)).toEqual({ status: word, checks });
@@ -28,7 +34,7 @@ describe('health', () => {
 
   test('a health check that fails is a bug, not a word of the framework', async () => {
     const ready = () => Promise.reject(new Error('redis://secret'));
-    const answer = await createClient({ health: { ready } }).send('GET', '/health/ready');
+    const answer = await createClient({ health: stub<Health>({ ready }) }).send('GET', '/health/ready');
     expect(answer.status).toBe(500);
     expect(answer.error.code).toBe('internal');
   });

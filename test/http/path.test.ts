@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import { createClient } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubApp, type Seen } from './stub-routes.ts';
@@ -106,7 +106,7 @@ describe('plain words go before parameters', () => {
 });
 
 test('the log and the metrics hold the template and never the id', async () => {
-  const { client } = open({ metrics: createMetrics() });
+  const { client } = open({ metrics: new Metrics() });
   const headers = { 'X-Vault-Capture-Secret': ENDPOINT.secret };
   await client.send('POST', '/v1/capture/canary', { headers });
   await client.send('POST', `/v1/capture/${ENDPOINT.id}?reference=canary`, { headers, body: '{"canary":1}' });

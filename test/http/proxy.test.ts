@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { API, WEBHOOKS } from '../../server/boot/routes.ts';
-import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/call/prepare.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
+import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/proxy/prepare.ts';
 import { NetworkTokenBody, ProxyGetReply, ProxyOrder, ProxyPostReply } from '../../server/proxy/schema.ts';
 import { createClient } from './client.ts';
 import { ACCEPTED, PROXY_REPLY, textOf } from './stub-endpoints.ts';

@@ -5,7 +5,7 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
 import type { Metering } from '../../server/request/metering.ts';
-import { createMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { UsageReports } from '../../server/usage/usage.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { Vault } from '../../server/vault/vault.ts';
@@ -203,7 +203,7 @@ describe('404 and 405', () => {
 
 describe('the request log and the metrics', () => {
   test('hold templates, codes and the account, and nothing that was sent', async () => {
-    const client = createClient({ metrics: createMetrics() });
+    const client = createClient({ metrics: new Metrics() });
     const headers = { 'User-Agent': CANARY, 'Idempotency-Key': CANARY, 'X-Vault-Passphrase': CANARY };
     await client.send('POST', `/v1/vault/?user=u1&reference=${CANARY}`, {
       headers,

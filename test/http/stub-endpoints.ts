@@ -165,7 +165,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
       },
     }),
     endpoints: stub<Endpoints>({
-      list: (ctx, kind, filter) => listed(ctx, { kind, ...filter }),
+      list: (ctx, kind, user) => listed(ctx, { kind, user }),
       remove: note('removeEndpoint', () => undefined),
     }),
     rules: stub<Rules>({

@@ -8,10 +8,10 @@ import type { AppParts } from '../../server/boot/app.ts';
 import type { Compliance } from '../../server/compliance/compliance.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { parseJson } from '../../server/domain/json/json.ts';
-import { toPlain } from '../../server/domain/json/plain.ts';
+import { parseJson, toPlain } from '../../server/domain/json/json.ts';
 import type { Exports } from '../../server/export/exports.ts';
 import { createBodyBudget } from '../../server/http/body-budget.ts';
+import type { Health } from '../../server/http/health.ts';
 import type { Keys } from '../../server/key/keys.ts';
 import type { Recoveries } from '../../server/key/recoveries.ts';
 import { Admission } from '../../server/limits/admission.ts';
@@ -19,13 +19,13 @@ import type { Rates } from '../../server/limits/rates.ts';
 import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
 import type { Metering } from '../../server/request/metering.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
-import { createMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { UsageReports } from '../../server/usage/usage.ts';
 import type { Utility } from '../../server/utility/utility.ts';
 import type { Batches } from '../../server/vault/batch/batches.ts';
 import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
-import type { Erasure } from '../../server/vault/erasure.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
+import type { ItemRemover } from '../../server/vault/remover.ts';
 import type { Vault } from '../../server/vault/vault.ts';
 import { createStubEndpoints, stub, stubCredentials, stubJobs } from './stub-endpoints.ts';
 
@@ -90,7 +90,7 @@ function stubVault(
   note: Note,
 ): Pick<
   AppParts,
-  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'erasure' | 'keys' | 'recoveries'
+  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'remover' | 'keys' | 'recoveries'
 > {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
   return {
@@ -122,7 +122,7 @@ function stubVault(
       deleteBatch: note('deleteBatch', () => ({ reply: { results: [] }, replayed: false })),
     }),
     exports: stub<Exports>({ exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')) }),
-    erasure: stub<Erasure>({ erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })) }),
+    remover: stub<ItemRemover>({ erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })) }),
     keys: stub<Keys>({
       create: note('createKey', () => ({
         reply: { user: 'u1', passphrase: new Secret('generated-passphrase') },
@@ -159,7 +159,7 @@ function stubAccount(note: Note): Pick<AppParts, 'utility' | 'usage' | 'complian
       read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')),
     }),
     preferences: stub<AccountPreferences>({
-      set: note('setPreference', () => encoder.encode(PREFERENCE)),
+      set: note('setPreference', () => ({ key: 'k', jsonBytes: encoder.encode(PREFERENCE) })),
       read: note('readPreference', () => encoder.encode(PREFERENCE)),
       list: note('listPreferences', () => encoder.encode(`[${PREFERENCE}]`)),
       remove: note('removePreference', () => undefined),
@@ -175,7 +175,7 @@ const WHOAMI: WhoAmI = {
 };
 
 /** Shared, since making them takes longer than a request does; a test that reads them gives its own. */
-const METRICS = createMetrics();
+const METRICS = new Metrics();
 
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
 export function createStubParts(override: Partial<AppParts> = {}): StubParts {
@@ -248,7 +248,7 @@ export function createStubParts(override: Partial<AppParts> = {}): StubParts {
         metered.push(account.aid);
       },
     }),
-    health: { ready: async () => ({ ready: true, checks: { redis: 'ok' } }) },
+    health: stub<Health>({ ready: async () => ({ ready: true, checks: { redis: 'ok' } }) }),
     metrics: METRICS,
     log: (line) => lines.push(line),
     now: () => 1_800_000_000_000,

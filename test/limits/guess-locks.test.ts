@@ -224,7 +224,7 @@ describe('a lock', () => {
     const network = '2001:db8:d:1';
     await lock(PASSWORD, `${network}::1`);
     const { pool } = vault.opened;
-    const { run } = pool;
+    const run = pool.run.bind(pool);
     const kinds: unknown[] = [];
     Reflect.set(pool, 'run', (...given: Parameters<typeof run>) => {
       kinds.push(given[0].kind);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
@@ -147,7 +147,7 @@ test('however often they are asked for, Redis is asked once in five seconds', as
 test('a Redis that is away is told of, once, and nothing is told that is no longer known', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'cv-metrics-'));
   chmodSync(folder, 0o700);
-  const own = await startEmbeddedRedis({ dataDir: folder, log: () => undefined });
+  const own = await EmbeddedRedis.start(folder, () => undefined);
   const away = await openTestVault({ redis: own, alone: true });
   const authorization = basicAuth('nobody', 'at all');
   const ask = () => away.handle(new Request('http://localhost/v1/whoami', { headers: { authorization } }));

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test';
+import type { Crypto } from '../../server/crypto/client.ts';
 import { Admission } from '../../server/limits/admission.ts';
 import { createContext, type RequestContext } from '../../server/request/context.ts';
+import type { Metering } from '../../server/request/metering.ts';
 import { ItemPages } from '../../server/vault/list/page.ts';
 import type { ItemStore } from '../../server/vault/store/items.ts';
 import { stub } from '../http/stub-endpoints.ts';
@@ -128,7 +130,8 @@ test('a listing reads pages of 128 items while others are there, and longer ones
   });
   world.ask('b');
   const range = { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
-  for await (const { fields } of new ItemPages(store, world.admission).read(range, { part: 'meta' })) {
+  const pages = new ItemPages(store, stub<Crypto>({}), world.admission, stub<Metering>({}), () => 0);
+  for await (const { fields } of pages.read(range, { part: 'meta' })) {
     sizes.push(fields.tokens.length);
     if (sizes.length === 2) {
       world.pass(1_000);

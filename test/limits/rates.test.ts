@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { sourceOf } from '../../server/domain/text/source.ts';
+import { sourceOf } from '../../server/domain/text/network.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { type AccountClient, type Answer, answerOf, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';

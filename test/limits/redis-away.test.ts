@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { type AccountClient, type Answer, answerOf, PASSPHRASE, type Sending } from '../helpers/clients.ts';
 import { holdNext } from '../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -19,7 +19,7 @@ let token: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cv-away-'));
   chmodSync(folder, 0o700);
-  redis = await startEmbeddedRedis({ dataDir: folder, log: () => undefined });
+  redis = await EmbeddedRedis.start(folder, () => undefined);
   vault = await openTestVault({ redis });
   account = await vault.account();
   await account.key('u');

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { keepContextAtTickEnd } from '../../server/core/tick-end.ts';
-import { createMetrics } from '../../server/telemetry/metrics.ts';
-import type { Tracing } from '../../server/telemetry/observer.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import { encodeSpans, SPAN_ATTRIBUTES, type Span } from '../../server/telemetry/otlp.ts';
-import { createSpanExport } from '../../server/telemetry/trace-export.ts';
-import { createTracer } from '../../server/telemetry/tracer.ts';
-import { createTraces } from '../../server/telemetry/tracing.ts';
+import { SpanExport } from '../../server/telemetry/trace-export.ts';
+import { Tracer } from '../../server/telemetry/tracer.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { scrape } from '../helpers/metrics.ts';
 import { acceptedId, localProxy, newItem, proxyPost, requestTo } from '../helpers/proxy.ts';
@@ -21,15 +19,8 @@ let vault: TestVault;
 let party: ThirdParty;
 let client: AccountClient;
 const spans: Span[] = [];
-let made = 0;
 keepContextAtTickEnd();
-const tracer = createTracer({
-  add: (span) => spans.push(span),
-  randomHex: (bytes) => {
-    made += 1;
-    return `a${made.toString(16).padStart(2 * bytes - 1, '0')}`;
-  },
-});
+const tracer = new Tracer((span) => spans.push(span));
 
 beforeAll(async () => {
   party = await startThirdParty();
@@ -228,7 +219,8 @@ describe('what is exported', () => {
 });
 
 describe('a receiver', () => {
-  const traceOneRequest = (tracing: Tracing): void => {
+  const traceOneRequest = (out: SpanExport): void => {
+    const tracing = new Tracer((one) => out.add(one));
     const span = tracing.start(null);
     if (span === undefined) {
       throw new Error('the request is not traced');
@@ -251,11 +243,12 @@ describe('a receiver', () => {
       bodies.push(await request.text());
       return new Response('{}');
     });
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     const url = `http://127.0.0.1:${server.port}/v1/traces`;
-    const traces = createTraces(metrics, { url, headers: { authorization: 'Bearer x' }, resource: RESOURCE });
-    traceOneRequest(traces.tracing);
-    await traces.close();
+    const headers = { authorization: 'Bearer x' };
+    const out = new SpanExport({ url, headers, resource: RESOURCE, onSpans: metrics.observeSpans });
+    traceOneRequest(out);
+    await out.close();
     expect(seen).toEqual(['Bearer x', '/v1/traces']);
     expect(JSON.parse(bodies[0] ?? '').resourceSpans[0].scopeSpans[0].spans[0].name).toBe('GET /v1/key');
     expect(await metrics.render()).toContain('vault_trace_spans_total{result="exported"} 1');
@@ -264,14 +257,14 @@ describe('a receiver', () => {
   });
 
   test('that hangs holds nobody up, and costs no more than the spans that are kept', async () => {
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     const hang = Promise.withResolvers<Response>();
     const arrived = Promise.withResolvers<void>();
     const server = receive(() => {
       arrived.resolve();
       return hang.promise;
     });
-    const out = createSpanExport({
+    const out = new SpanExport({
       url: `http://127.0.0.1:${server.port}/`,
       headers: {},
       resource: RESOURCE,
@@ -301,10 +294,10 @@ describe('a receiver', () => {
     const server = receive(() => new Response());
     const url = `http://127.0.0.1:${server.port}/`;
     await server.stop(true);
-    const metrics = createMetrics();
-    const traces = createTraces(metrics, { url, headers: {}, resource: RESOURCE });
-    traceOneRequest(traces.tracing);
-    await traces.close();
+    const metrics = new Metrics();
+    const out = new SpanExport({ url, headers: {}, resource: RESOURCE, onSpans: metrics.observeSpans });
+    traceOneRequest(out);
+    await out.close();
     expect(await metrics.render()).toContain('vault_trace_spans_total{result="dropped"} 1');
     metrics.close();
   });
@@ -317,7 +310,7 @@ test('a vault without traces makes none and still counts', async () => {
     plain.handle(new Request('http://localhost/v1/whoami', { headers: { traceparent } })),
   );
   expect(found).toEqual([]);
-  expect(plain.parts.tracing).toBeUndefined();
+  expect(plain.parts.tracer).toBeUndefined();
   expect((await scrape(plain.handle)).value('vault_http_errors_total', { code: 'unauthenticated' })).toBe(1);
   await plain.close();
 });

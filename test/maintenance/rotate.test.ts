@@ -179,7 +179,7 @@ describe('a rotation', () => {
         outcome: 'ok',
         requestId: 'r',
         ip: '::1',
-        ua: 'x',
+        userAgent: 'x',
         now: 1,
       } as const),
       ...{ aid: client.aid, kid, token: opened, seen },

@@ -175,7 +175,7 @@ describe('values that nobody would write', () => {
   });
 
   test('in the BIN table are refused, or left out', async () => {
-    await vault.opened.stores.binStore.load('one', [{ low: 41111111, high: 41111111, issuers: '[]' }]);
+    await vault.opened.stores.binStore.load('one', [{ low: 41111111, high: 41111111, issuers: [] }]);
     for (const member of ['41111111:41111111:{', '41111111:x:[]', 'x', '']) {
       forget();
       await vault.raw.del(redisKeys.binTable('one'));

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createConnectionPool } from '../../server/outbound/connections.ts';
+import { ConnectionPool } from '../../server/outbound/connections.ts';
 import { asClientCert } from './certificates.ts';
 import {
   type Answer,
@@ -170,7 +170,7 @@ test('a handshake that is told of again sends nothing again', async () => {
   const target = await startTarget(good, always(OK));
   const opened = Promise.withResolvers<void>();
   let times = 0;
-  const { socket } = createConnectionPool().take(
+  const { socket } = new ConnectionPool().acquire(
     undefined,
     () => ({ host: '127.0.0.1', port: target.port, rejectUnauthorized: false }),
     {

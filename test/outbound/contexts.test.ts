@@ -11,39 +11,33 @@ const [one, two] = [await newPair(), await newPair()];
 
 describe('a context with a client certificate', () => {
   test('is that of the owner’s pair, and of no other owner or pair', () => {
-    const contextOf = createContexts({ authorities });
-    const first = contextOf({ owner: 'a', clientCert: one });
-    expect(contextOf({ owner: 'a', clientCert: { ...one } })).toBe(first);
-    const others = [
-      contextOf({ owner: 'b', clientCert: one }),
-      contextOf({ owner: 'a', clientCert: two }),
-      contextOf({ owner: 'a' }),
-    ];
+    const contextOf = createContexts(authorities);
+    const first = contextOf('a', one);
+    expect(contextOf('a', { ...one })).toBe(first);
+    const others = [contextOf('b', one), contextOf('a', two), contextOf('a')];
     expect(new Set([first, ...others]).size).toBe(4);
-    expect(contextOf({ owner: 'b' })).toBe(contextOf({ owner: 'a' }));
+    expect(contextOf('b')).toBe(contextOf('a'));
   });
 
   test('is not made of the certificate of one pair and the key of another', () => {
-    const contextOf = createContexts({ authorities });
-    contextOf({ owner: 'a', clientCert: one });
-    contextOf({ owner: 'a', clientCert: two });
+    const contextOf = createContexts(authorities);
+    contextOf('a', one);
+    contextOf('a', two);
     const mixed = { certPem: one.certPem, keyPem: two.keyPem };
-    expect(() => contextOf({ owner: 'a', clientCert: mixed })).toThrow(
-      expect.objectContaining({ code: 'internal' }),
-    );
+    expect(() => contextOf('a', mixed)).toThrow(expect.objectContaining({ code: 'internal' }));
   });
 
   test('is forgotten after its time, used or not', async () => {
-    const contextOf = createContexts({ authorities, keptMs: 100 });
-    const first = contextOf({ owner: 'a', clientCert: one });
-    while (contextOf({ owner: 'a', clientCert: one }) === first) {
+    const contextOf = createContexts(authorities, 100);
+    const first = contextOf('a', one);
+    while (contextOf('a', one) === first) {
       await Bun.sleep(10);
     }
   });
 
   test('makes room for newer ones, the oldest first', () => {
-    const contextOf = createContexts({ authorities, keptMax: 2 });
-    const of = (owner: string) => contextOf({ owner, clientCert: one });
+    const contextOf = createContexts(authorities, undefined, 2);
+    const of = (owner: string) => contextOf(owner, one);
     const [a, b] = [of('a'), of('b')];
     of('c');
     expect(of('b')).toBe(b);

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'bun:test';
+import { PROXY_METHODS } from '../../server/core/third-party.ts';
 import { createAddressPolicy } from '../../server/outbound/addresses.ts';
-import { METHODS, type OutboundFailure } from '../../server/outbound/call.ts';
+import type { OutboundFailure } from '../../server/outbound/call.ts';
 import {
   checkDestination,
   type Destination,
   type DestinationFault,
 } from '../../server/outbound/destination.ts';
 import { createOutbound } from '../../server/outbound/https.ts';
-import { createThirdParties } from '../../server/outbound/third-parties.ts';
+import { ThirdParties } from '../../server/outbound/third-parties.ts';
 import { startListener, stopTargets } from './target.ts';
 
 const policy = createAddressPolicy({ allow: [] });
@@ -79,7 +80,7 @@ test('every refused URL is refused', () => {
 });
 
 describe('a caller learns what is wrong', () => {
-  const { vet } = createThirdParties({ policy, resolve: async () => ['10.0.0.1'] });
+  const thirdParties = new ThirdParties({ policy, resolve: async () => ['10.0.0.1'] });
   const ofUrl = 'must be an https URL without a user name';
   const ofAddress = 'must have a public address, or one that the operator allows';
   test.each([
@@ -93,7 +94,9 @@ describe('a caller learns what is wrong', () => {
   ])('%s', async (url, expected) => {
     const hosts = ['pay.example', '*.pay.example', 'pay*.example', '127.0.0.1', 'localhost'];
     const details = { code: 'destination_refused', field: 'body.url', expected };
-    expect(await vet(url, hosts, 'body.url').catch((error: unknown) => error)).toMatchObject(details);
+    expect(await thirdParties.vet(url, hosts, 'body.url').catch((error: unknown) => error)).toMatchObject(
+      details,
+    );
   });
 });
 
@@ -107,7 +110,7 @@ test('none of them is dialled or asked for, whatever the method', async () => {
   };
   const { send } = createOutbound({ policy, resolve });
   for (const [index, url] of REFUSED.entries()) {
-    const method = METHODS[index % METHODS.length] ?? 'GET';
+    const method = PROXY_METHODS[index % PROXY_METHODS.length] ?? 'GET';
     const at = url.replaceAll('PORT', String(v4.port));
     const call = { owner: 'account', method, url: at, headers: [], deadlineMs: 1000 };
     expect(await send(call)).toMatchObject({ ok: false, code: 'destination_refused', sent: false });

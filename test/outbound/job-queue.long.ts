@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { openRaw } from '../helpers/redis.ts';
 import { holdAlone } from './hold-job.ts';
 import { closeQueues, createRuns, openQueue, untilEmpty } from './queues.ts';
@@ -13,7 +13,7 @@ const AWAY = { code: 'store_unavailable' };
 let dataDir: string;
 let redis: EmbeddedRedis;
 function start() {
-  return startEmbeddedRedis({ dataDir, log: () => undefined });
+  return EmbeddedRedis.start(dataDir, () => undefined);
 }
 
 beforeAll(async () => {

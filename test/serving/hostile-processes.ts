@@ -3,8 +3,8 @@
  * gives; the second reports whatever could harm the supervisor or the other one. Arguments: what the second reports.
  */
 import { Counter, Registry } from 'prom-client';
-import { PROCESS_ARGUMENT } from '../../server/boot/processes/messages.ts';
-import { createSupervision, launch } from '../../server/boot/processes/supervision.ts';
+import { PROCESS_ARGUMENT } from '../../server/boot/processes/link.ts';
+import { Supervision } from '../../server/boot/processes/supervision.ts';
 
 const [argument, slot] = process.argv.slice(2);
 const FLOOD = 5_000;
@@ -79,12 +79,11 @@ if (argument === PROCESS_ARGUMENT) {
   await (slot === '0' ? serveWell() : serveBadly());
 } else {
   const registry = new Registry();
-  const supervision = createSupervision({
-    ring: undefined,
-    ports: {},
-    metrics: { collect: () => registry.getMetricsAsJSON() },
-    recordEvent: (event) => void process.stdout.write(`${JSON.stringify({ event })}\n`),
-  });
-  launch(supervision, 0);
-  launch(supervision, 1);
+  const supervision = new Supervision(
+    {},
+    undefined,
+    () => registry.getMetricsAsJSON(),
+    (event) => void process.stdout.write(`${JSON.stringify({ event })}\n`),
+  );
+  await supervision.start(2);
 }

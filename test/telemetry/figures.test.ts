@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test';
 import { Counter, Registry } from 'prom-client';
 import { asFigures, type Figures, lastingFigures, sumFigures } from '../../server/telemetry/figures.ts';
-import { createMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 
 /** In seconds; sums of it are exact. */
 const SHORT = 2 ** -9;
 
 /** The metrics of a process with one worker thread, of which `busy` run a job. */
 async function figuresOf(busy: number, isRedisConnected: boolean, requests: readonly number[]) {
-  const metrics = createMetrics({ version: '1', environment: 'staging' });
+  const metrics = new Metrics({ version: '1', environment: 'staging' });
   metrics.watch({
     threads: () => ({
       ...{

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
-import { createCursors } from '../../server/core/cursors.ts';
+import { Cursors } from '../../server/core/cursors.ts';
 import { actFor, createContext } from '../../server/request/context.ts';
-import { Erasure } from '../../server/vault/erasure.ts';
+import { ItemRemover } from '../../server/vault/remover.ts';
 import { type Answer, PASSPHRASE, type Query, refusalOf } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
 import { openTestVault } from '../helpers/vault.ts';
@@ -202,9 +202,9 @@ describe('erasing a reference', () => {
   test('goes page by page while there is more', async () => {
     await newItems(25, 'pages');
     const { crypto, roots, services, stores } = vault.opened;
-    const { keyOpener: keys, remover, accounts } = services;
-    const cursors = createCursors(() => roots.cursorKeys());
-    const small = new Erasure(stores.itemStore, crypto, keys, remover, cursors, 10);
+    const { keyOpener: keys, admission, metering, accounts } = services;
+    const cursors = new Cursors(() => roots.cursorKeys());
+    const small = new ItemRemover(stores.itemStore, crypto, admission, keys, metering, cursors, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {
       throw new Error('the account is gone');

@@ -45,7 +45,7 @@ function open(account: 0 | 1, passphrase = PASSPHRASE, blob = blobOf(account)) {
 }
 
 function paramsOf(account: 0 | 1, changes: Partial<StoreParams> = {}): StoreParams {
-  const actor = { ip: '203.0.113.7', ua: '', source: 'vault', requestId: 'r', now: 1 } as const;
+  const actor = { ip: '203.0.113.7', userAgent: '', source: 'vault', requestId: 'r', now: 1 } as const;
   const rest = {
     algorithm: 'full',
     candidate: 0,

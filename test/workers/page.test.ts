@@ -22,7 +22,7 @@ const LISTED = { ...NAME, now: 0 };
 const IDS = { env: 'staging', ...NAME } as const;
 const ACTOR = {
   ip: '203.0.113.7',
-  ua: 'curl',
+  userAgent: 'curl',
   source: 'vault',
   requestId: 'request-1',
   endpointId: 'window',
@@ -161,7 +161,7 @@ test.each([
     if (!isGone) {
       const ids = { ...IDS, token: page.full.tokens[i] ?? '' };
       const { action, seenLength, ip, userAgent } = openLogEntry(context.sealer, ids, entry);
-      expect([action, seenLength, ip, userAgent]).toEqual(['decrypt', 1, ACTOR.ip, ACTOR.ua]);
+      expect([action, seenLength, ip, userAgent]).toEqual(['decrypt', 1, ACTOR.ip, ACTOR.userAgent]);
     }
   }
 });
@@ -172,7 +172,7 @@ test('a filter leaves no text, no entry and no card behind', () => {
   expect(itemsOf(texts)).toMatchObject([{ reference: 'one' }]);
   expect([0, 1, 2].map((i) => entryAt(logEntries, i).length > 0)).toEqual([false, true, false]);
   expect(cards).toMatchObject([null, { brand: 'visa' }, null]);
-  expect(itemsOf(opened(page, { referencePrefix: 'o' }).texts)).toHaveLength(2);
+  expect(itemsOf(opened(page, { reference_prefix: 'o' }).texts)).toHaveLength(2);
   const params = { ...LISTED, reference: 'none' };
   expect(joinedTexts(PAGE_HANDLERS.listItems(context, { params, page: page.meta }))).toEqual([]);
 });
@@ -182,8 +182,8 @@ test('texts and entries that are larger than expected', () => {
   const page = pageOf(
     Array.from({ length: 40 }, (_, i) => ({ ...card(i, { note: 'é'.repeat(300) }), reference })),
   );
-  const ua = 'u'.repeat(400);
-  const { texts, logEntries } = opened(page, { ua });
+  const userAgent = 'u'.repeat(400);
+  const { texts, logEntries } = opened(page, { userAgent });
   expect(itemsOf(texts)).toMatchObject(
     Array.from({ length: 40 }, (_, i) => ({ reference, data: { ...card(i).data, note: 'é'.repeat(300) } })),
   );
@@ -192,7 +192,7 @@ test('texts and entries that are larger than expected', () => {
     { ...IDS, token: page.full.tokens[39] ?? '' },
     entryAt(logEntries, 39),
   );
-  expect(last.userAgent).toBe(ua.slice(0, 255));
+  expect(last.userAgent).toBe(userAgent.slice(0, 255));
   expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: LISTED, page: page.meta }))).toHaveLength(40);
 });
 

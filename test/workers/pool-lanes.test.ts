@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { Lane, PendingJob } from '../../workers/pool/job.ts';
-import * as lanes from '../../workers/pool/lanes.ts';
+import { Lanes, type ThreadLoad } from '../../workers/pool/lanes.ts';
 
 const DEADLINE_MS = 20_000;
 const ONE = { concurrency: 1, queueMax: 1, perAccountMax: 1 };
@@ -22,29 +22,29 @@ function jobOf(id: number, lane: Lane, waitedMs: number, account = ''): PendingJ
   };
 }
 
-function idleThread(): lanes.ThreadLoad {
+function idleThread(): ThreadLoad {
   return { jobs: new Map(), held: 0 };
 }
 
 /** The jobs that one thread gets, frame by frame, when it is done with each at once. */
 function framesOf(jobs: readonly PendingJob[]): readonly (readonly number[])[] {
   const frames: number[][] = [];
-  const state = lanes.createLanes({
+  const state = new Lanes({
     threads: 1,
     queueMax: 50,
     ...{ cold: ONE, guess: ONE },
-    send: (_thread: lanes.ThreadLoad, sent) => {
+    send: (_thread: ThreadLoad, sent) => {
       frames.push(sent.map(({ id }) => id));
       for (const job of sent) {
-        lanes.release(state, job);
+        state.release(job);
       }
     },
   });
   for (const job of jobs) {
-    lanes.accept(state, job);
+    state.accept(job);
   }
-  while (lanes.waitingOf(state, 'hot') + lanes.waitingOf(state, 'bulk') > 0) {
-    lanes.dispatch(state, [idleThread()]);
+  while (state.waitingOf('hot') + state.waitingOf('bulk') > 0) {
+    state.dispatch([idleThread()]);
   }
   return frames;
 }
@@ -71,40 +71,40 @@ test('accounts take turns with their hot jobs as well, also where one has far mo
 });
 
 test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of who has most', (lane) => {
-  const state = lanes.createLanes({
+  const state = new Lanes({
     threads: 1,
     queueMax: 4,
     ...{ cold: ONE, guess: ONE },
-    send: (_thread: lanes.ThreadLoad) => undefined,
+    send: (_thread: ThreadLoad) => undefined,
   });
-  const dropped = (id: number, account: string) => lanes.accept(state, jobOf(id, lane, 0, account))?.id;
+  const dropped = (id: number, account: string) => state.accept(jobOf(id, lane, 0, account))?.id;
   expect([1, 2, 3, 4].map((id) => dropped(id, 'many'))).toEqual(Array(4).fill(undefined));
   expect(dropped(5, 'many')).toBe(5);
   expect(dropped(100, 'few')).toBe(4);
   expect(dropped(101, 'few')).toBe(3);
   expect(dropped(6, 'many')).toBe(6);
-  expect(lanes.waitingOf(state, lane)).toBe(4);
+  expect(state.waitingOf(lane)).toBe(4);
 });
 
 /** Lanes for passphrases and guesses, whose jobs run until they are released. */
 function stretching(concurrency: number, guesses: number, rests = false) {
   const running: PendingJob[] = [];
-  const state = lanes.createLanes({
+  const state = new Lanes({
     threads: 1,
     queueMax: 4,
     cold: { concurrency, queueMax: 32, perAccountMax: 2 },
     guess: { concurrency: guesses, queueMax: 3, perAccountMax: 1, rests },
-    send: (_thread: lanes.ThreadLoad, sent) => running.push(...sent),
+    send: (_thread: ThreadLoad, sent) => running.push(...sent),
   });
-  const dispatch = (): readonly number[] => lanes.dispatch(state, [idleThread()]).map(({ id }) => id);
+  const dispatch = (): readonly number[] => state.dispatch([idleThread()]).map(({ id }) => id);
   const accept = (id: number, lane: Lane, account: string, ranMs = 0): readonly number[] => {
-    lanes.accept(state, jobOf(id, lane, ranMs, account));
+    state.accept(jobOf(id, lane, ranMs, account));
     return dispatch();
   };
   const end = (id: number): void => {
     const at = running.findIndex((job) => job.id === id);
     for (const job of running.splice(at, 1)) {
-      lanes.release(state, job);
+      state.release(job);
     }
     dispatch();
   };
@@ -113,7 +113,7 @@ function stretching(concurrency: number, guesses: number, rests = false) {
     end,
     state,
     ids: () => running.map(({ id }) => id),
-    waiting: () => lanes.waitingOf(state, 'guess'),
+    waiting: () => state.waitingOf('guess'),
   };
 }
 
@@ -169,7 +169,7 @@ test('guesses rest for as long as the last one ran, where that is set, and passp
   accept(1, 'guess', 'another');
   end(0);
   expect(ids()).toEqual([]);
-  const restMs = lanes.nextGuessAt(state) - performance.now();
+  const restMs = state.nextGuessAt() - performance.now();
   expect(restMs).toBeGreaterThan(0);
   expect(restMs).toBeLessThan(2 * ranMs);
   accept(10, 'cold', 'account');
@@ -180,18 +180,18 @@ test('guesses rest for as long as the last one ran, where that is set, and passp
 });
 
 test('passphrases go to no thread that is stuck', () => {
-  const sentTo: lanes.ThreadLoad[] = [];
-  const state = lanes.createLanes({
+  const sentTo: ThreadLoad[] = [];
+  const state = new Lanes({
     threads: 2,
     queueMax: 4,
     ...{ cold: { ...ONE, concurrency: 2 }, guess: ONE },
-    send: (thread: lanes.ThreadLoad) => void sentTo.push(thread),
+    send: (thread: ThreadLoad) => void sentTo.push(thread),
   });
   const stuck = { jobs: new Map([[1, { ...jobOf(1, 'hot', 0), missed: 1 }]]), held: 1 };
   const busy = { jobs: new Map([2, 3].map((id) => [id, jobOf(id, 'hot', 0)])), held: 2 };
-  lanes.accept(state, jobOf(4, 'cold', 0));
-  expect(lanes.dispatch(state, [stuck])).toEqual([]);
-  expect(lanes.waitingOf(state, 'cold')).toBe(1);
-  lanes.dispatch(state, [stuck, busy]);
+  state.accept(jobOf(4, 'cold', 0));
+  expect(state.dispatch([stuck])).toEqual([]);
+  expect(state.waitingOf('cold')).toBe(1);
+  state.dispatch([stuck, busy]);
   expect(sentTo).toEqual([busy]);
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { cpuMsOf, ownThreadNumber } from '../../workers/pool/cpu-time.ts';
 import { TRACE_BEGUN, TRACE_WORDS } from '../../workers/pool/frame.ts';
 import type { Lane, PendingJob } from '../../workers/pool/job.ts';
-import { look, nextLookAt } from '../../workers/pool/overdue.ts';
+import { checkDeadlines, nextCheckAt } from '../../workers/pool/overdue.ts';
 import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
 import { createRig } from './fixtures/rig.ts';
 
@@ -34,9 +34,9 @@ function lifeOf(lane: Lane, cpuAt: CpuClock, begunAt: (now: number) => number = 
   const life: string[] = [];
   let now = 0;
   for (let hangs = false; !hangs; ) {
-    now = nextLookAt(job, now);
+    now = nextCheckAt(job, now);
     trace[TRACE_BEGUN] = begunAt(now);
-    const seen = look(thread, now, () => cpuAt(now));
+    const seen = checkDeadlines(thread, now, () => cpuAt(now));
     hangs = seen.hangs;
     life.push(...seen.late.map(() => `answered at ${now}`), ...(hangs ? [`thread ended at ${now}`] : []));
   }

@@ -10,7 +10,7 @@ import type { Opening } from '../../workers/jobs/key/jobs.ts';
 import type { ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
 import type { StoredParts, StoreParams } from '../../workers/jobs/vault/jobs.ts';
-import { createPool } from '../../workers/pool/pool.ts';
+import { Pool } from '../../workers/pool/pool.ts';
 import { bindParts } from '../helpers/bind.ts';
 
 type Crypto = ReturnType<typeof createCrypto>;
@@ -76,7 +76,7 @@ export interface BenchItem {
   readonly fields: { item: Uint8Array; meta: Uint8Array; sad: Uint8Array; logTail: Uint8Array };
 }
 
-const actor = { ip: '203.0.113.7', ua: 'shop/1', requestId: 'request-1', now: NOW } as const;
+const actor = { ip: '203.0.113.7', userAgent: 'shop/1', requestId: 'request-1', now: NOW } as const;
 
 function storeParams(changes: Partial<StoreParams> = {}): StoreParams {
   return {
@@ -136,7 +136,7 @@ async function startPool(root?: Uint8Array) {
     processKey: new Uint8Array(32).fill(6),
     argon2: { memoryKiB: 19_456, passes: 2, parallelism: 1 },
   };
-  const pool = createPool({
+  const pool = new Pool({
     entry: new URL('../../workers/worker.ts', import.meta.url),
     threads: 1,
     workerData: { ...data, ...(root ? { root } : {}) },

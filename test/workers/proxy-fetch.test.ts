@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { entryOf } from '../helpers/log-entry.ts';
 import {
   AID,
@@ -223,8 +223,7 @@ describe('a reply that is parsed', () => {
 });
 
 describe('what a fetch waits with', () => {
-  const ring = { writeId: 'k1', keys: new Map([['k1', new Uint8Array(32).fill(5)]]) };
-  const sealer = createServiceSealer({ env: 'staging', ring });
+  const sealer = new ServiceSealer('staging', 'k1', [['k1', new Uint8Array(32).fill(5)]]);
   /** Lengths of the last two parts: public key and token key. */
   const keysOf = (job: Uint8Array): number[] => {
     const sealed = Buffer.from(sealer.open('job', AID, 'proxy send', [JOB], job));

@@ -4,7 +4,7 @@ import { openItem } from '../../workers/crypto/item/item.ts';
 import { openMeta } from '../../workers/crypto/item/meta.ts';
 import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import { readBytes, readU32, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
 import { createOpenings } from '../../workers/jobs/openings.ts';
 import { openJob, openReport } from '../../workers/jobs/proxy/record.ts';
@@ -12,10 +12,7 @@ import golden from '../vectors/golden-records.json';
 import { expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './crypto/fixture.ts';
 
 const { inputs, records, proxied, unlocked } = golden;
-const sealer = createServiceSealer({
-  env: inputs.env,
-  ring: { writeId: inputs.ringId, keys: new Map([[inputs.ringId, hex(inputs.masterKey)]]) },
-});
+const sealer = new ServiceSealer(inputs.env, inputs.ringId, [[inputs.ringId, hex(inputs.masterKey)]]);
 const context: ThreadContext = {
   env: 'staging',
   sealer,

@@ -1,13 +1,13 @@
 /**
- * How values cross between threads: as byte fields, whose order and number only the codecs of this file know.
- * Both sides build on the same codec, so a value that is written is read as the same value.
+ * Codecs of the values that cross between threads, as byte fields, whose order and number only this file knows. Both sides
+ * use the same codec, so a value that is written is read as the same value.
  */
 import type { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { decodeFailure, encodeFailure, type Failure } from '../pool/failure.ts';
 
-/** The fields of a message, and the one that is read next. */
-export interface FieldReader {
+/** The fields of a message, and the index of the next one. */
+interface FieldReader {
   readonly fields: readonly Uint8Array[];
   at: number;
 }
@@ -20,13 +20,12 @@ export interface Codec<Given, Taken = Given> {
   readonly read: (reader: FieldReader) => Taken;
 }
 
-/** Any codec. */
 export type AnyCodec = Codec<never, unknown>;
 
-/** What the writing side of a codec gives. */
+/** The value on the writing side of a codec. */
 export type Given<C extends AnyCodec> = C extends Codec<infer G, unknown> ? G : never;
 
-/** What the reading side of a codec gets. */
+/** The value on the reading side of a codec. */
 export type Taken<C extends AnyCodec> = C extends Codec<never, infer T> ? T : never;
 
 type Shape = Readonly<Record<string, AnyCodec>>;
@@ -57,13 +56,11 @@ export function readAll<T>(codec: Codec<never, T>, fields: readonly Uint8Array[]
   return value;
 }
 
-/** Bytes as they are. */
 export const bytes: Codec<Uint8Array> = {
   write: (value, fields) => void fields.push(value),
   read: next,
 };
 
-/** A text. */
 export const text: Codec<string> = {
   write: (value, fields) => void fields.push(encoder.encode(value)),
   read: (reader) => decoder.decode(next(reader)),
@@ -80,27 +77,25 @@ export function revealed<G, T>({ write, read }: Codec<G, T>): Codec<Secret<G>, T
 /** A secret that is unwrapped on its way into the thread, where its bytes are wiped after the job. */
 export const secret = revealed(bytes);
 
-/** Why something failed: the error that callers see on the reading side. */
+/** A failure: the error for callers on the reading side. */
 export const failure: Codec<Failure, VaultError> = {
   write: (value, fields) => void fields.push(encodeFailure(value)),
   read: (reader) => decodeFailure(next(reader)),
 };
 
-/** Nothing: for jobs without a result. */
+/** For jobs without a result. */
 export const nothing: Codec<void> = { write: () => undefined, read: () => undefined };
 
 /** 64-bit floating point numbers. */
 export const floats: Codec<Float64Array> = {
-  write: (value, fields) =>
-    void fields.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength)),
+  write: writeArray,
   // A view in a frame need not lie at a multiple of 8 bytes.
   read: (reader) => new Float64Array(next(reader).slice().buffer),
 };
 
 /** Unsigned 32-bit integers, in the machine's own byte order. */
 export const words: Codec<Uint32Array> = {
-  write: (value, fields) =>
-    void fields.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength)),
+  write: writeArray,
   read: (reader) => new Uint32Array(next(reader).slice().buffer),
 };
 
@@ -117,7 +112,7 @@ export function jsonText<T>(): Codec<Uint8Array, T> {
   return { write: bytes.write, read: json<T>().read };
 }
 
-/** What the writing side alone needs, to choose a lane or a share; it does not cross. */
+/** A value for the writing side alone, which chooses a lane or a share by it; it does not cross. */
 export function local<T>(): Codec<T, undefined> {
   return { write: () => undefined, read: () => undefined };
 }
@@ -173,7 +168,7 @@ export function message<S extends Shape>(shape: S): Codec<Plain<GivenShape<S>>, 
       for (const [name, codec] of members) {
         value[name] = codec.read(reader);
       }
-      // Each member is what its own codec gives; a loop over all of them cannot say so.
+      // Each member is the result of its codec; the type of the loop does not show that.
       return value as Plain<TakenShape<S>>;
     },
   };
@@ -211,6 +206,10 @@ function next(reader: FieldReader): Uint8Array {
   }
   reader.at += 1;
   return field;
+}
+
+function writeArray({ buffer, byteOffset, byteLength }: ArrayBufferView, fields: Uint8Array[]): void {
+  fields.push(new Uint8Array(buffer, byteOffset, byteLength));
 }
 
 function numberField(value: number): Uint8Array {

@@ -1,12 +1,11 @@
-/** What the handlers of a thread share: the sealer of service records, keys of the process and of the root. */
 import { lockMemory } from '../../server/core/process-memory.ts';
 import { type Argon2Params, divideArgon2Memory } from '../crypto/primitives/kdf.ts';
-import { createServiceSealer, type ServiceSealer } from '../crypto/record/service-record.ts';
+import { ServiceSealer } from '../crypto/record/service-record.ts';
 import type { Handlers, Jobs } from './define.ts';
 import { createOpenings, type Openings } from './openings.ts';
 import { createRootSource, type RootSource } from './root-keys.ts';
 
-/** What every thread is started with. */
+/** The data that every thread is started with. */
 export interface ThreadData {
   readonly env: 'staging' | 'production';
   /** The id of the master key that records are sealed under. */
@@ -22,14 +21,13 @@ export interface ThreadData {
   readonly root?: Uint8Array | SharedArrayBuffer;
 }
 
-/** What a handler may use; made once per thread. */
+/** The context of the handlers of a thread: the sealer of service records, keys of the process and of the root. */
 export interface ThreadContext extends Pick<ThreadData, 'env' | 'processKey' | 'argon2'>, RootSource {
   readonly sealer: ServiceSealer;
   /** The keys that are open for the jobs of the frame that the thread serves. */
   readonly openings: Openings;
 }
 
-/** A handler for each job of a group. */
 export type ThreadHandlers<Group extends Jobs> = Handlers<Group, ThreadContext>;
 
 /** The context of a thread. Throws an `IntegrityError` when the master key does not open the root that is given as bytes. */
@@ -42,7 +40,7 @@ export function createThreadContext(data: ThreadData): ThreadContext {
     divideArgon2Memory(argon2Divisor);
   }
   lockMemory([processKey, ...keys.map(([, key]) => key)]);
-  const sealer = createServiceSealer({ env, ring: { writeId, keys: new Map(keys) } });
+  const sealer = new ServiceSealer(env, writeId, keys);
   return {
     env,
     sealer,
@@ -56,17 +54,16 @@ export function createThreadContext(data: ThreadData): ThreadContext {
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** A value as the bytes of its JSON text. */
 export function toJsonBytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
 
-/** The text of bytes that a caller sent; what is not UTF-8 becomes U+FFFD. */
+/** The text of bytes that a caller sent; invalid UTF-8 becomes U+FFFD. */
 export function toText(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** The value of JSON text of our own: part of an opened record, or of an order between two jobs. */
+/** The value of trusted JSON text: part of an opened record, or of an order between two jobs. */
 export function parseOwn<T>(bytes: Uint8Array): T {
   return JSON.parse(toText(bytes)) as T;
 }

@@ -1,13 +1,9 @@
-/**
- * What the jobs of one frame have opened. Jobs that bring the same records under the same secret share one opening,
- * which is wiped when the frame ends: nothing that is open outlives it.
- */
 import type { Connection } from '../../server/domain/connection/connection.ts';
 import type { CaptureKey } from '../crypto/endpoint/record.ts';
 import type { UnlockedKey } from '../crypto/key/unlocked.ts';
-import { equalBytes } from '../crypto/primitives/bytes.ts';
+import { EMPTY, equalBytes } from '../crypto/primitives/bytes.ts';
 
-/** What a key is opened from. All of it must be the same for two jobs to share an opening. */
+/** The source of an open key. All of it must be the same for two jobs to share an opening. */
 interface Wanted {
   /** The kind of opening, and the names that its records are bound to. */
   readonly names: readonly (string | number)[];
@@ -20,23 +16,24 @@ export interface Opening<Opened extends Disposable> extends Wanted {
   readonly opened: Opened;
 }
 
-/** The keys that are open in a thread, by what they were opened from. */
+/**
+ * The open keys of a frame, with their sources. Jobs with the same records and the same secret share one opening, which is
+ * wiped when the frame ends: nothing that is open outlives it.
+ */
 export interface Openings {
   readonly keys: Opening<UnlockedKey>[];
   readonly captures: Opening<CaptureKey>[];
-  /** The connection that was opened last, which most requests of a frame go through. */
-  connection: OpenedConnection | undefined;
+  /** The connection that was opened last, which most requests of a frame use, with its credentials and its record. */
+  connection:
+    | {
+        readonly aid: string;
+        readonly id: string;
+        readonly record: Uint8Array;
+        readonly opened: Connection;
+      }
+    | undefined;
 }
 
-/** A connection with its credentials, and the record that it was opened from. */
-interface OpenedConnection {
-  readonly aid: string;
-  readonly id: string;
-  readonly record: Uint8Array;
-  readonly opened: Connection;
-}
-
-/** A thread without open keys. */
 export function createOpenings(): Openings {
   return { keys: [], captures: [], connection: undefined };
 }
@@ -45,14 +42,14 @@ function isSame(found: Wanted, wanted: Wanted): boolean {
   return (
     found.names.length === wanted.names.length &&
     found.names.every((name, i) => name === wanted.names[i]) &&
-    found.records.every((record, i) => equalBytes(record, wanted.records[i] ?? new Uint8Array(0))) &&
+    found.records.every((record, i) => equalBytes(record, wanted.records[i] ?? EMPTY)) &&
     equalBytes(found.secret, wanted.secret)
   );
 }
 
 /**
- * What another job of the frame has opened from the same records under the same secret, which is compared in constant
- * time; otherwise what `open` gives. It belongs to the frame: a job neither wipes it nor holds it across an `await`.
+ * The opening of another job of the frame from the same records under the same secret, which is compared in constant time;
+ * otherwise the result of `open`. It belongs to the frame: a job neither wipes it nor holds it across an `await`.
  */
 export function shareOpening<Opened extends Disposable, Result extends Opened | undefined>(
   openings: Opening<Opened>[],

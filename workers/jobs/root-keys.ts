@@ -1,4 +1,3 @@
-/** The keys that the root record gives to a thread, and the cell through which all threads of a process learn of a new one. */
 import { IntegrityError } from '../crypto/primitives/bytes.ts';
 import { decodeRoots, type Roots, rootId } from '../crypto/record/roots.ts';
 import {
@@ -16,7 +15,7 @@ const CELL_BYTES = 4_096;
 /** Two numbers: of the version, odd while it is written, and of the bytes. */
 const HEAD_BYTES = 8;
 
-/** Shared memory for the sealed root record: empty, and so without keys, until `writeRootCell`. */
+/** Shared memory by which all threads of a process receive the sealed root record; empty until `writeRootCell`. */
 export function createRootCell(): SharedArrayBuffer {
   return new SharedArrayBuffer(CELL_BYTES);
 }
@@ -34,7 +33,7 @@ function versionOf(cell: SharedArrayBuffer): number {
   return Atomics.load(new Int32Array(cell, 0, 2), 0);
 }
 
-/** The record with its version; it is read again where it was being written. */
+/** The record with its version; it is read again if it was being written. */
 function readRootCell(cell: SharedArrayBuffer): { readonly version: number; readonly record: Uint8Array } {
   for (;;) {
     const version = versionOf(cell);
@@ -53,13 +52,13 @@ interface RootKeys {
   readonly links: Subkeys;
 }
 
-/** How a thread gets keys of the root. They are shared: who gets one neither changes nor wipes it. */
+/** The keys of the root in a thread. They are shared: callers neither change nor wipe them. */
 export interface RootSource {
   /** The key that is written under. Throws an `IntegrityError` while there is no root. */
   readonly rootKey: Subkeys;
   /** The keys that may have been written under, the oldest first. */
   readonly rootKeys: (purpose: Purpose, account: string) => readonly Uint8Array[];
-  /** The id of the root that is written under, and all of them by id; undefined where hashes name none. */
+  /** The id of the root that is written under, and all roots by id; undefined if hashes name none. */
   readonly writeRootId: () => string | undefined;
   readonly rootKeyOf: (id: string | undefined, purpose: Purpose) => Uint8Array | undefined;
 }
@@ -91,7 +90,7 @@ export function createRootSource(
   given: Uint8Array | SharedArrayBuffer | undefined,
 ): RootSource {
   let version = 0;
-  // Made once: the version is compared at each use of a key.
+  // The version is compared at each use of a key.
   const head = given instanceof SharedArrayBuffer ? new Int32Array(given, 0, 2) : undefined;
   let opened = given instanceof Uint8Array ? openRoots(sealer, env, given) : undefined;
   const current = (): RootKeys => {
@@ -112,7 +111,7 @@ export function createRootSource(
   return {
     rootKey(purpose, account) {
       const { derive, links, roots } = current();
-      // What is compared with copies and checkpoints of any age.
+      // Records that are compared with copies and checkpoints of any age.
       if (purpose === 'audit' || purpose === 'log-heads') {
         return links(purpose, account);
       }

@@ -1,13 +1,12 @@
-/** The CPU time of a thread, as Linux counts it. Another thread can read it, also while that one is in an endless loop. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
-/** Linux counts in hundredths of a second. */
+/** Linux counts CPU time in hundredths of a second. */
 const TICK_MS = 10;
-/** The places of user and system time among the fields behind the name of the thread. */
+/** Places of user and system time among the fields after the name of the thread. */
 const USER = 11;
 const SYSTEM = 12;
 
-/** The number by which the system knows the calling thread; 0 on a system without `/proc`. */
+/** The system's number of the calling thread; 0 on a system without `/proc`. */
 export function ownThreadNumber(): number {
   try {
     return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
@@ -16,11 +15,14 @@ export function ownThreadNumber(): number {
   }
 }
 
-/** Milliseconds for which a thread of this process has run on a core; undefined where the system does not say. */
+/**
+ * CPU time in ms of a thread of this process; undefined on a system without `/proc`. It can be read while the thread is
+ * in an endless loop.
+ */
 export function cpuMsOf(threadNumber: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/self/task/${threadNumber}/stat`, 'latin1');
-    // The name stands in brackets, and may have brackets and spaces of its own.
+    // The name is in parentheses, and may contain parentheses and spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const cpuMs = (Number(fields[USER]) + Number(fields[SYSTEM])) * TICK_MS;
     return Number.isNaN(cpuMs) ? undefined : cpuMs;

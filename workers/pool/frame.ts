@@ -1,5 +1,5 @@
 /**
- * The frame: how many jobs, or many replies, cross between threads in one transferred ArrayBuffer.
+ * The frame: many jobs, or many replies, in one ArrayBuffer that is transferred between threads.
  *
  * Layout, in 32-bit words of the machine's own byte order (a frame never leaves the process):
  * one word with the number of header words, itself included; then for each message its id, `kind | count << 8`
@@ -19,7 +19,7 @@ export const REPLY_ERROR = 1;
 
 /**
  * The shared words in which a thread leaves its trace: the id of the job begun last, 1 while that job's handler is
- * on the stack, and the number by which the system knows the thread (see `cpu-time.ts`).
+ * on the stack, and the system's number of the thread (see `cpu-time.ts`).
  */
 export const TRACE_BEGUN = 0;
 export const TRACE_INSIDE = 1;
@@ -31,13 +31,6 @@ export interface FrameMessage {
   readonly id: number;
   readonly kind: number;
   readonly fields: readonly Uint8Array[];
-}
-
-/** A message as it was read: the fields are views into the frame's buffer, not copies. */
-export interface DecodedMessage {
-  readonly id: number;
-  readonly kind: number;
-  readonly fields: Uint8Array[];
 }
 
 const WORD = 4;
@@ -83,10 +76,10 @@ function malformed(): never {
 }
 
 /**
- * Reads a frame without copying a byte. Every length is checked against the buffer and the buffer must end
+ * Reads a frame without copying a byte: fields are views into its buffer. Every length is checked against the buffer and the buffer must end
  * exactly where the last field ends; anything else throws a RangeError and no message is handed out.
  */
-export function decodeFrame(buffer: ArrayBuffer): DecodedMessage[] {
+export function decodeFrame(buffer: ArrayBuffer): FrameMessage[] {
   if (buffer.byteLength < WORD) {
     return malformed();
   }
@@ -95,7 +88,7 @@ export function decodeFrame(buffer: ArrayBuffer): DecodedMessage[] {
     return malformed();
   }
   const header = new Uint32Array(buffer, 0, headerWords);
-  const messages: DecodedMessage[] = [];
+  const messages: FrameMessage[] = [];
   let offset = headerWords * WORD;
   for (let word = EMPTY_HEADER_WORDS; word < headerWords; ) {
     const id = header[word++] ?? 0;

@@ -1,13 +1,12 @@
-/** A job on the host's side, from `run` until its promise settles. */
 import type { VaultError } from '../../server/core/errors.ts';
 
 /**
- * Hot: short, a caller waits for it. Bulk: one page of long work. Cold: as long as a passphrase takes, off-thread. Guess: the
- * same for a caller who may be anybody.
+ * Hot: short, a caller waits for it. Bulk: one page of long work. Cold: stretches a passphrase, off-thread. Guess: the same
+ * for an unauthenticated caller.
  */
 export type Lane = 'hot' | 'bulk' | 'cold' | 'guess';
 
-/** Whether jobs of a lane stretch a secret: they take memory and a core, but do not hold their thread. */
+/** Tests whether jobs of a lane stretch a secret: they take memory and a core, but do not hold their thread. */
 export function isStretching(lane: Lane): lane is 'cold' | 'guess' {
   return lane === 'cold' || lane === 'guess';
 }
@@ -17,27 +16,22 @@ export interface JobRequest {
   readonly kind: number;
   readonly fields: readonly Uint8Array[];
   readonly lane: Lane;
-  /** Whose share of its lane it uses; jobs without an account share one. */
+  /** The account whose share of the lane it uses; jobs without an account share one. */
   readonly account?: string;
   /** Milliseconds that it may wait for a thread, and again that it may spend in one. */
   readonly deadlineMs: number;
 }
 
-/** An accepted job. `id` is given by the thread that it is sent to; `dueAt` is on `performance.now()`. */
-export interface PendingJob {
+/** An accepted job, until its promise settles. `id` is given by the thread that it is sent to; `dueAt` is on `performance.now()`. */
+export interface PendingJob extends Required<JobRequest> {
   id: number;
-  readonly kind: number;
-  readonly fields: readonly Uint8Array[];
-  readonly lane: Lane;
-  readonly account: string;
-  readonly deadlineMs: number;
   dueAt: number;
   /** When it was accepted, on `performance.now()`. */
   readonly queuedAt: number;
-  /** How often it was in a thread that died of another job, and was queued again. */
+  /** Number of times that it was in a thread that died of another job, and was queued again. */
   requeues: number;
-  /** The deadlines that have passed in its thread. From the first on its caller has been answered, and no reply is wanted. */
+  /** Number of deadlines that have passed in its thread. From the first on its caller has been answered. */
   missed: number;
-  readonly resolve: (fields: Uint8Array[]) => void;
+  readonly resolve: (fields: readonly Uint8Array[]) => void;
   readonly reject: (error: VaultError) => void;
 }

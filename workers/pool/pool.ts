@@ -1,16 +1,15 @@
-/** A pool of worker threads: lanes, batches, deadlines, and no job lost to another job's crash. */
 import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
-import { type Alarm, arm, createAlarm, stop } from './alarm.ts';
+import { Alarm } from './alarm.ts';
 import { cpuMsOf } from './cpu-time.ts';
-import { type Crew, closeCrew, lossError, startCrew } from './crew.ts';
+import { Crew, lossError } from './crew.ts';
 import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
-import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
+import { FIELDS_MAX, type FrameMessage, KIND_MAX, REPLY_OK } from './frame.ts';
 import type { JobRequest, Lane, PendingJob } from './job.ts';
-import * as lanes from './lanes.ts';
-import { firstLookAt, look, nextLookAt } from './overdue.ts';
-import { type DownCause, fail, isSuspect, send, type Thread } from './worker-thread.ts';
+import { Lanes } from './lanes.ts';
+import { checkDeadlines, firstCheckAt, nextCheckAt } from './overdue.ts';
+import type { DownCause, Thread } from './worker-thread.ts';
 
-/** Something an operator may want counted or logged; never holds anything of a job. */
+/** An event for logs and metrics; it never holds anything of a job. */
 export type PoolEvent =
   | { readonly type: 'thread_ready'; readonly threads: number }
   | {
@@ -20,7 +19,7 @@ export type PoolEvent =
       readonly requeued: number;
     };
 
-/** What the threads run, how many there are, and how many jobs may wait for them. */
+/** The module that the threads run, their number, and the numbers of jobs that may wait for them. */
 export interface PoolOptions {
   /** The module that a thread runs; it must call `serveThread`. */
   readonly entry: URL | string;
@@ -33,17 +32,16 @@ export interface PoolOptions {
   readonly coldConcurrency: number;
   readonly coldQueueMax?: number;
   readonly coldPerAccountMax?: number;
-  /** How long a thread may load before it counts as hung; tests give their own. */
+  /** Time that a thread may take to load before it counts as hung; tests set their own. */
   readonly loadMsMax?: number;
-  /** How the CPU time of a thread is read; tests give their own. */
+  /** Reads the CPU time of a thread; tests set their own. */
   readonly readCpuMs?: typeof cpuMsOf;
   readonly onEvent?: (event: PoolEvent) => void;
   /** Called for each job that ends, with milliseconds; `code` is undefined for one that has a result. */
   readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: ErrorCode | undefined) => void;
 }
 
-/** What metrics show of a pool. */
-export interface PoolStats {
+interface PoolStats {
   readonly queued: Readonly<Record<Lane, number>>;
   /** Jobs inside threads, cold ones and guesses included. */
   readonly running: number;
@@ -55,292 +53,265 @@ export interface PoolStats {
   readonly restarts: number;
 }
 
-/** A running pool. */
-export interface Pool {
-  /**
-   * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in
-   * time, or rejects with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in
-   * time (a retry is safe), or `internal` when a thread died or hung with it. Never throws, never stays open for
-   * longer than its deadlines.
-   */
-  run(job: JobRequest): Promise<Uint8Array[]>;
-  /** Resolves when all threads serve; rejects when one was lost before. */
-  ready(): Promise<void>;
-  /** Rejects new jobs from now on, waits for those accepted, then ends the threads. */
-  drain(): Promise<void>;
-  stats(): PoolStats;
-}
-
+/** A thread loads in less than a second on a machine that is not busy. */
+const LOAD_MS_MAX = 30_000;
 const COLD_QUEUE_MAX = 32;
 const COLD_PER_ACCOUNT_MAX = 2;
 /** Guesses run on one place of so many. */
 const GUESS_PART = 4;
-/** Guesses that wait: few, since those who guess do not mind to wait. */
+/** Guesses that wait: few, since a delay does no harm to guessing callers. */
 const GUESS_QUEUE_MAX = 16;
 
-/** How many other jobs' crashes a job may live through; a limit only so that it ends at some time. */
+/** Crashes of other jobs that a job may live through; a limit only so that it ends at some time. */
 const REQUEUES_MAX = 3;
 
-interface PoolState {
-  readonly options: PoolOptions;
-  readonly lanes: lanes.Lanes;
-  readonly crew: Crew;
-  readonly alarm: Alarm;
-  /** Resolved once no job is left after `drain`. */
-  readonly idle: PromiseWithResolvers<void>;
-  draining: Promise<void> | undefined;
-  /** Jobs whose callers have no answer. */
-  accepted: number;
-  isDispatchQueued: boolean;
-  readonly dispatch: () => void;
-}
-
 /**
- * Starts the threads and takes jobs at once; they wait until the first thread is ready.
+ * A pool of worker threads, which takes jobs at once; they wait until the first thread is ready.
  *
  * A job that waits longer than its deadline fails with `overloaded`, and so does one that is in a thread for longer than
- * that: its thread goes on with it, and what it replies is dropped. A thread in an endless loop, or silent for several
- * deadlines of a job, is ended and replaced (see `overdue.ts`). When a thread is lost, the job that it died of fails with
- * `internal` and is never run again; so does every job that may have been the one. Its other jobs go back to the front
- * of their queues. So handlers must be free of effects outside their thread.
+ * that: its thread goes on with it, and its reply is dropped. A thread in an endless loop, or silent for several deadlines
+ * of a job, is ended and replaced (see `overdue.ts`). When a thread is lost, the job that it died of fails with `internal`
+ * and is never run again; so does every job that may have been the one. Its other jobs go back to the front of their
+ * queues. So handlers must be free of effects outside their thread.
  */
-export function createPool(options: PoolOptions): Pool {
-  const pool: PoolState = {
-    options,
-    lanes: lanes.createLanes<Thread>({
-      threads: options.threads,
-      queueMax: options.queueMax,
+export class Pool {
+  private readonly lanes: Lanes;
+  private readonly crew: Crew;
+  private readonly alarm = new Alarm((now) => this.onAlarm(now));
+  /** Resolved once no job is left after `drain`. */
+  private readonly idle = Promise.withResolvers<void>();
+  private draining: Promise<void> | undefined;
+  /** Jobs whose callers have no answer. */
+  private accepted = 0;
+  private isDispatchQueued = false;
+
+  constructor(private readonly options: PoolOptions) {
+    const { threads, queueMax, coldConcurrency, loadMsMax = LOAD_MS_MAX } = options;
+    this.lanes = new Lanes({
+      threads,
+      queueMax,
       cold: {
-        concurrency: options.coldConcurrency,
+        concurrency: coldConcurrency,
         queueMax: options.coldQueueMax ?? COLD_QUEUE_MAX,
         perAccountMax: options.coldPerAccountMax ?? COLD_PER_ACCOUNT_MAX,
       },
       guess: {
-        concurrency: Math.max(1, Math.floor(options.coldConcurrency / GUESS_PART)),
+        concurrency: Math.max(1, Math.floor(coldConcurrency / GUESS_PART)),
         queueMax: GUESS_QUEUE_MAX,
         perAccountMax: 1,
         // On few cores a guess and an unlock would take all there are.
-        rests: options.coldConcurrency === 1,
+        rests: coldConcurrency === 1,
       },
-      send: (thread, jobs) => sendJobs(pool, thread, jobs),
-    }),
-    crew: startCrew({
-      entry: options.entry,
-      workerData: options.workerData,
-      size: options.threads,
-      loadMsMax: options.loadMsMax,
-      onReply: (_thread, job, reply) => onReply(pool, job, reply),
-      onFrameDone: () => dispatchSoon(pool),
-      onDown: (thread, cause, error) => onDown(pool, thread, cause, error),
-      onReady: () => {
-        options.onEvent?.({ type: 'thread_ready', threads: pool.crew.threads.length });
-        dispatchSoon(pool);
+      send: (thread, jobs) => this.send(thread, jobs),
+    });
+    this.crew = new Crew(
+      { ...options, loadMsMax },
+      {
+        onReply: (job, reply) => this.onReply(job, reply),
+        onFrameDone: () => this.dispatchSoon(),
+        onDown: (thread, cause, error) => this.onDown(thread, cause, error),
+        onReady: () => {
+          options.onEvent?.({ type: 'thread_ready', threads: this.crew.threads.length });
+          this.dispatchSoon();
+        },
       },
-    }),
-    alarm: createAlarm((now) => onAlarm(pool, now)),
-    idle: Promise.withResolvers<void>(),
-    draining: undefined,
-    accepted: 0,
-    isDispatchQueued: false,
-    dispatch: () => dispatch(pool),
-  };
-  return {
-    run: (request) => new Promise((resolve, reject) => acceptJob(pool, request, resolve, reject)),
-    ready: () => pool.crew.complete.promise,
-    drain: () => (pool.draining ??= end(pool)),
-    stats: () => statsOf(pool),
-  };
-}
+    );
+  }
 
-function acceptJob(
-  pool: PoolState,
-  { kind, fields, lane, account = '', deadlineMs }: JobRequest,
-  resolve: PendingJob['resolve'],
-  reject: PendingJob['reject'],
-): void {
-  if (pool.draining !== undefined) {
-    reject(poolError('overloaded', 'PoolDraining'));
-    return;
+  /**
+   * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in time, or rejects
+   * with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in time (a retry is safe),
+   * or `internal` when a thread died or hung with it. Never throws, never stays open for longer than its deadlines.
+   */
+  run(request: JobRequest): Promise<readonly Uint8Array[]> {
+    return new Promise((resolve, reject) => this.accept(request, resolve, reject));
   }
-  // A job outside the frame format would make the whole frame unreadable.
-  if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
-    reject(poolError('internal', 'MessageInvalid'));
-    return;
-  }
-  const queuedAt = performance.now();
-  const dueAt = queuedAt + deadlineMs;
-  const job: PendingJob = {
-    id: 0,
-    kind,
-    fields,
-    lane,
-    account,
-    deadlineMs,
-    dueAt,
-    queuedAt,
-    requeues: 0,
-    missed: 0,
-    resolve,
-    reject,
-  };
-  pool.accepted += 1;
-  const dropped = lanes.accept(pool.lanes, job);
-  if (dropped !== undefined) {
-    rejectJobs(pool, [dropped], poolError('overloaded', 'QueueFull'));
-  }
-  arm(pool.alarm, dueAt);
-  dispatchSoon(pool);
-}
 
-function finish(pool: PoolState, count: number): void {
-  pool.accepted -= count;
-  if (pool.accepted === 0 && pool.draining !== undefined) {
-    pool.idle.resolve();
+  /** Resolves when all threads serve; rejects when one was lost before. */
+  ready(): Promise<void> {
+    return this.crew.complete.promise;
   }
-}
 
-/** Ends jobs without a reply. */
-function rejectJobs(pool: PoolState, jobs: readonly PendingJob[], error: VaultError): void {
-  for (const job of jobs) {
-    job.reject(error);
-    pool.options.onJob?.(job.lane, 0, 0, error.code);
+  /** Rejects new jobs from now on, waits for those accepted, then ends the threads. */
+  drain(): Promise<void> {
+    this.draining ??= this.end();
+    return this.draining;
   }
-  finish(pool, jobs.length);
-}
 
-function sendJobs(pool: PoolState, thread: Thread, jobs: readonly PendingJob[]): void {
-  const now = performance.now();
-  for (const job of jobs) {
-    job.dueAt = now + job.deadlineMs;
-    arm(pool.alarm, firstLookAt(job, now));
+  stats(): PoolStats {
+    const { lanes, crew } = this;
+    return {
+      queued: {
+        hot: lanes.waitingOf('hot'),
+        bulk: lanes.waitingOf('bulk'),
+        cold: lanes.waitingOf('cold'),
+        guess: lanes.waitingOf('guess'),
+      },
+      running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
+      coldRunning: lanes.cold.running + lanes.guess.running,
+      threadsAlive: crew.threads.length,
+      threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
+      restarts: crew.restarts,
+    };
   }
-  try {
-    send(thread, jobs);
-  } catch (error) {
-    // A field that cannot be copied (its buffer was transferred away) costs its own job only.
-    if (jobs.length > 1) {
-      for (const job of jobs) {
-        sendJobs(pool, thread, [job]);
-      }
+
+  private accept(request: JobRequest, resolve: PendingJob['resolve'], reject: PendingJob['reject']): void {
+    if (this.draining !== undefined) {
+      reject(poolError('overloaded', 'PoolDraining'));
       return;
     }
+    const { kind, fields, account = '', deadlineMs } = request;
+    // A job outside the frame format would make the whole frame unreadable.
+    if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
+      reject(poolError('internal', 'MessageInvalid'));
+      return;
+    }
+    const queuedAt = performance.now();
+    const dueAt = queuedAt + deadlineMs;
+    const job: PendingJob = {
+      ...request,
+      id: 0,
+      account,
+      dueAt,
+      queuedAt,
+      requeues: 0,
+      missed: 0,
+      resolve,
+      reject,
+    };
+    this.accepted += 1;
+    const dropped = this.lanes.accept(job);
+    if (dropped !== undefined) {
+      this.reject([dropped], poolError('overloaded', 'QueueFull'));
+    }
+    this.alarm.arm(dueAt);
+    this.dispatchSoon();
+  }
+
+  private finish(count: number): void {
+    this.accepted -= count;
+    if (this.accepted === 0 && this.draining !== undefined) {
+      this.idle.resolve();
+    }
+  }
+
+  /** Ends jobs without a reply. */
+  private reject(jobs: readonly PendingJob[], error: VaultError): void {
     for (const job of jobs) {
-      lanes.release(pool.lanes, job);
+      job.reject(error);
+      this.options.onJob?.(job.lane, 0, 0, error.code);
     }
-    rejectJobs(pool, jobs, errorOf(failureOf(error)));
-    dispatchSoon(pool);
+    this.finish(jobs.length);
   }
-}
 
-function dispatch(pool: PoolState): void {
-  pool.isDispatchQueued = false;
-  const dropped = lanes.dispatch(pool.lanes, pool.crew.threads);
-  if (dropped.length > 0) {
-    rejectJobs(pool, dropped, poolError('overloaded', 'QueueFull'));
-  }
-  arm(pool.alarm, lanes.nextGuessAt(pool.lanes));
-}
-
-function dispatchSoon(pool: PoolState): void {
-  if (!pool.isDispatchQueued) {
-    pool.isDispatchQueued = true;
-    queueMicrotask(pool.dispatch);
-  }
-}
-
-function onReply(pool: PoolState, job: PendingJob, reply: DecodedMessage): void {
-  lanes.release(pool.lanes, job);
-  if (job.missed > 0) {
-    return;
-  }
-  const code = settle(job, reply);
-  const sentAt = job.dueAt - job.deadlineMs;
-  pool.options.onJob?.(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, code);
-  finish(pool, 1);
-}
-
-/** Settles the caller's promise; returns the code of a failure. */
-function settle(job: PendingJob, reply: DecodedMessage): ErrorCode | undefined {
-  if (reply.kind === REPLY_OK) {
-    job.resolve(reply.fields);
-    return undefined;
-  }
-  const error = decodeFailure(reply.fields[0]);
-  job.reject(error);
-  return error.code;
-}
-
-function onDown(pool: PoolState, thread: Thread, cause: DownCause, error: unknown): void {
-  const lost: PendingJob[] = [];
-  const kept: PendingJob[] = [];
-  for (const job of thread.jobs.values()) {
-    lanes.release(pool.lanes, job);
-    if (job.missed === 0) {
-      (job.requeues >= REQUEUES_MAX || isSuspect(thread, job) ? lost : kept).push(job);
+  private send(thread: Thread, jobs: readonly PendingJob[]): void {
+    const now = performance.now();
+    for (const job of jobs) {
+      job.dueAt = now + job.deadlineMs;
+      this.alarm.arm(firstCheckAt(job, now));
+    }
+    try {
+      thread.send(jobs);
+    } catch (error) {
+      // A field that cannot be copied (its buffer was transferred away) costs its own job only.
+      if (jobs.length > 1) {
+        for (const job of jobs) {
+          this.send(thread, [job]);
+        }
+        return;
+      }
+      for (const job of jobs) {
+        this.lanes.release(job);
+      }
+      this.reject(jobs, errorOf(failureOf(error)));
+      this.dispatchSoon();
     }
   }
-  const now = performance.now();
-  for (const job of kept.reverse()) {
-    job.requeues += 1;
-    job.dueAt = now + job.deadlineMs;
-    lanes.restoreJob(pool.lanes, job);
-  }
-  rejectJobs(pool, lost, lossError(cause, error));
-  pool.options.onEvent?.({ type: 'thread_down', cause, lost: lost.length, requeued: kept.length });
-  dispatchSoon(pool);
-}
 
-/** Ends the thread if it hangs; otherwise answers those whose jobs are due in it. */
-function checkThread(pool: PoolState, thread: Thread, now: number): void {
-  const { hangs, late } = look(thread, now, pool.options.readCpuMs ?? cpuMsOf);
-  if (hangs) {
-    fail(thread, 'hung');
-  } else if (late.length > 0) {
-    rejectJobs(pool, late, poolError('overloaded', 'JobTimeout'));
-  }
-}
-
-/** Ends what is due; gives the time when the next job is. */
-function onAlarm(pool: PoolState, now: number): number {
-  const { threads } = pool.crew;
-  const expired = lanes.expireJobs(pool.lanes, now);
-  if (expired.length > 0) {
-    rejectJobs(pool, expired, poolError('overloaded', 'QueueTimeout'));
-  }
-  dispatchSoon(pool);
-  for (const thread of [...threads]) {
-    checkThread(pool, thread, now);
-  }
-  let next = lanes.nextDueAt(pool.lanes);
-  for (const thread of threads) {
-    for (const job of thread.jobs.values()) {
-      next = Math.min(next, nextLookAt(job, now));
+  private readonly dispatch = (): void => {
+    this.isDispatchQueued = false;
+    const dropped = this.lanes.dispatch(this.crew.threads);
+    if (dropped.length > 0) {
+      this.reject(dropped, poolError('overloaded', 'QueueFull'));
     }
-  }
-  return next;
-}
-
-async function end(pool: PoolState): Promise<void> {
-  if (pool.accepted === 0) {
-    pool.idle.resolve();
-  }
-  await pool.idle.promise;
-  stop(pool.alarm);
-  await closeCrew(pool.crew);
-}
-
-function statsOf({ lanes: waiting, crew }: PoolState): PoolStats {
-  return {
-    queued: {
-      hot: lanes.waitingOf(waiting, 'hot'),
-      bulk: lanes.waitingOf(waiting, 'bulk'),
-      cold: lanes.waitingOf(waiting, 'cold'),
-      guess: lanes.waitingOf(waiting, 'guess'),
-    },
-    running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
-    coldRunning: waiting.cold.running + waiting.guess.running,
-    threadsAlive: crew.threads.length,
-    threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
-    restarts: crew.restarts,
+    this.alarm.arm(this.lanes.nextGuessAt());
   };
+
+  private dispatchSoon(): void {
+    if (!this.isDispatchQueued) {
+      this.isDispatchQueued = true;
+      queueMicrotask(this.dispatch);
+    }
+  }
+
+  /** Settles the caller's promise; a reply after a missed deadline is dropped. */
+  private onReply(job: PendingJob, { kind, fields }: FrameMessage): void {
+    this.lanes.release(job);
+    if (job.missed > 0) {
+      return;
+    }
+    const error = kind === REPLY_OK ? undefined : decodeFailure(fields[0]);
+    if (error === undefined) {
+      job.resolve(fields);
+    } else {
+      job.reject(error);
+    }
+    const sentAt = job.dueAt - job.deadlineMs;
+    this.options.onJob?.(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, error?.code);
+    this.finish(1);
+  }
+
+  private onDown(thread: Thread, cause: DownCause, error: unknown): void {
+    const lost: PendingJob[] = [];
+    const kept: PendingJob[] = [];
+    for (const job of thread.jobs.values()) {
+      this.lanes.release(job);
+      if (job.missed === 0) {
+        (job.requeues >= REQUEUES_MAX || thread.isSuspect(job) ? lost : kept).push(job);
+      }
+    }
+    const now = performance.now();
+    for (const job of kept.reverse()) {
+      job.requeues += 1;
+      job.dueAt = now + job.deadlineMs;
+      this.lanes.restore(job);
+    }
+    this.reject(lost, lossError(cause, error));
+    this.options.onEvent?.({ type: 'thread_down', cause, lost: lost.length, requeued: kept.length });
+    this.dispatchSoon();
+  }
+
+  /** Ends the jobs that are due, and threads that hang; returns the time of the next check. */
+  private onAlarm(now: number): number {
+    const { threads } = this.crew;
+    const expired = this.lanes.expire(now);
+    if (expired.length > 0) {
+      this.reject(expired, poolError('overloaded', 'QueueTimeout'));
+    }
+    this.dispatchSoon();
+    for (const thread of [...threads]) {
+      const { hangs, late } = checkDeadlines(thread, now, this.options.readCpuMs ?? cpuMsOf);
+      if (hangs) {
+        thread.fail('hung');
+      } else if (late.length > 0) {
+        this.reject(late, poolError('overloaded', 'JobTimeout'));
+      }
+    }
+    let next = this.lanes.nextDueAt();
+    for (const thread of threads) {
+      for (const job of thread.jobs.values()) {
+        next = Math.min(next, nextCheckAt(job, now));
+      }
+    }
+    return next;
+  }
+
+  private async end(): Promise<void> {
+    if (this.accepted === 0) {
+      this.idle.resolve();
+    }
+    await this.idle.promise;
+    this.alarm.stop();
+    await this.crew.close();
+  }
 }

@@ -6,7 +6,6 @@ import { overlapOf } from '../passwords.ts';
 import type { Credentials, CredentialWithSecret } from './credentials.ts';
 import type { Credential } from './schema.ts';
 
-/** The needs of commands about credentials. */
 interface Needs {
   readonly accounts: Accounts;
   readonly credentials: Credentials;
@@ -136,5 +135,4 @@ const deleteCredential = defineCommand({
   },
 });
 
-/** The commands `credential create`, `list`, `roll` and `delete`. */
 export const credentialCommands = [createCredential, listCredentials, rollCredential, deleteCredential];

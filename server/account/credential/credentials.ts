@@ -12,8 +12,8 @@ import {
   SECRET_PREFIX,
   stateOfSecret,
 } from '../../domain/account.ts';
-import { parseDuration } from '../../domain/text/duration.ts';
 import { isHostPattern, normalRange } from '../../domain/text/network.ts';
+import { parseDuration } from '../../domain/text/time.ts';
 import type { Account } from '../../request/context.ts';
 import { outsideScope } from '../../request/permission.ts';
 import {
@@ -42,7 +42,6 @@ const CREATION_MS = 60 * 60 * 1_000;
 /** Attempts to replace a credential while other requests change it. */
 const ROLL_TRIES_MAX = 10;
 
-/** Manages API credentials of accounts. */
 export class Credentials {
   constructor(
     private readonly store: CredentialStore,
@@ -61,7 +60,9 @@ export class Credentials {
     const sealed = await sealCredential(this.crypto, { aid, id }, record);
     await this.store.point(digest, aid, id, this.now());
     let outcome = await this.store.create(aid, id, sealed);
-    if (outcome === 'full' && (await this.removeExpired(aid))) {
+    const isExpired = ({ expiresAtMs = Number.POSITIVE_INFINITY }: CredentialRecord): boolean =>
+      expiresAtMs + KEPT_MS < this.now();
+    if (outcome === 'full' && (await this.removeWhere(aid, isExpired)) > 0) {
       outcome = await this.store.create(aid, id, sealed);
     }
     if (outcome !== 'ok') {
@@ -91,14 +92,8 @@ export class Credentials {
     return shownOf(id, record, lastUsedMs);
   }
 
-  /**
-   * Removes a credential, on every server at once; undefined if it does not exist. Rejects with `not_allowed` if it exceeds the
-   * limits of the caller.
-   */
-  async remove(
-    account: Account,
-    id: string,
-  ): Promise<{ readonly change: RecordChange | undefined } | undefined> {
+  /** Removes a credential, on every server at once; undefined for an unknown one. Rejects with `not_allowed`. */
+  async remove(account: Account, id: string) {
     const name = { aid: account.aid, id };
     const sealed = isCredentialId(id) ? await this.store.read(account.aid, id) : undefined;
     if (sealed === undefined) {
@@ -109,10 +104,7 @@ export class Credentials {
     return (await this.end(name, record)) ? { change: record && changeOf(id, record, true) } : undefined;
   }
 
-  /**
-   * Gives a credential a new secret. The previous one stays valid for `overlapMs`, any other ends. Rejects with
-   * `credential_not_found`, or with `not_allowed` if the credential exceeds the limits of the caller.
-   */
+  /** Replaces a secret, which stays valid for `overlapMs`. Rejects with `credential_not_found` or `not_allowed`. */
   async roll(account: Account, id: string, overlapMs: number | undefined): Promise<CredentialWithSecret> {
     const { aid } = account;
     const name = { aid, id };
@@ -121,9 +113,8 @@ export class Credentials {
       const { sealed, record } = await this.readStored(name);
       requireWithin(account, id, record);
       const [newest, ...older] = record.secrets;
-      const untilMs = overlapMs === undefined ? undefined : this.now() + overlapMs;
-      const kept = untilMs === undefined || newest === undefined ? [] : [{ ...newest, untilMs }];
-      const ended = [...(kept.length === 0 && newest ? [newest] : []), ...older];
+      const kept = newest && overlapMs !== undefined ? [{ ...newest, untilMs: this.now() + overlapMs }] : [];
+      const ended = kept.length > 0 ? older : record.secrets;
       const rolled = { ...record, secrets: [{ digest }, ...kept] };
       await this.store.point(digest, aid, id, this.now());
       if (await this.store.replace(aid, id, sealed, await sealCredential(this.crypto, name, rolled))) {
@@ -152,19 +143,10 @@ export class Credentials {
     }
   }
 
-  private async makeSecret(): Promise<{ readonly secret: Secret<string>; readonly digest: string }> {
+  private async makeSecret() {
     const random = await this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
     const secret = random.map((text) => `${SECRET_PREFIX}${text}`);
     return { secret, digest: this.crypto.digestCredential(secret) };
-  }
-
-  /** Removes credentials that expired long ago; returns whether there were any. */
-  private async removeExpired(aid: string): Promise<boolean> {
-    const removed = await this.removeWhere(
-      aid,
-      ({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs + KEPT_MS < this.now(),
-    );
-    return removed > 0;
   }
 
   private async removeWhere(aid: string, isUnwanted: (record: CredentialRecord) => boolean): Promise<number> {
@@ -191,9 +173,7 @@ export class Credentials {
   }
 
   /** Reads a credential as it is stored. Rejects with `credential_not_found`. */
-  private async readStored(
-    name: CredentialName,
-  ): Promise<{ readonly sealed: Buffer; readonly record: CredentialRecord }> {
+  private async readStored(name: CredentialName) {
     const sealed = isCredentialId(name.id) ? await this.store.read(name.aid, name.id) : undefined;
     if (sealed === undefined) {
       throw new VaultError('credential_not_found');
@@ -201,7 +181,7 @@ export class Credentials {
     return { sealed, record: await openCredential(this.crypto, name, sealed) };
   }
 
-  /** Whether a digest leads to no credential, or to one with other secrets. Nothing is known of a damaged record. */
+  /** Returns whether a digest leads to no credential, or to one with other secrets. A damaged record may have it. */
   private async isDangling({ digest, aid, id }: CredentialPointer): Promise<boolean> {
     const sealed = await this.store.read(aid, id);
     const opened = sealed && openCredential(this.crypto, { aid, id }, sealed);
@@ -244,12 +224,10 @@ function normalHost(host: string): string | undefined {
   return isHostPattern(small) ? small : undefined;
 }
 
-/** The members that are not undefined. */
 function defined<Shape extends object>(members: { [Name in keyof Shape]: Shape[Name] | undefined }): Shape {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined)) as Shape;
 }
 
-/** The public part of a credential. */
 function shownOf(
   id: string,
   { name, scopes, keys, unmasked, ips, hosts, created_at, expiresAtMs }: CredentialRecord,
@@ -263,15 +241,11 @@ function shownOf(
   });
 }
 
-/** The state of a credential for the security log. */
 function changeOf(id: string, { secrets }: CredentialRecord, isGone: boolean): RecordChange {
   return { kind: 'credential', id, digest: stateOfSecret(secrets[0]?.digest ?? ''), isGone };
 }
 
-/**
- * The record of a new credential; limits that are not given are those of the caller. Throws an error if it exceeds the rights
- * of the account or the limits of the caller.
- */
+/** Makes a record with the given limits or those of the caller. Throws an error if it exceeds the rights of the caller. */
 function recordOf(account: Account, input: CreateCredential, digest: string, now: number): CredentialRecord {
   const own = limitsOfCaller(account);
   const expiresAtMs = input.expires_in === undefined ? own?.expiresAtMs : expiryOf(input.expires_in, now);
@@ -296,10 +270,7 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
   return record;
 }
 
-/**
- * Rejects a change of another credential that exceeds the limits of the caller. A damaged record, whose limits are unknown, can
- * only be changed by the account.
- */
+/** Rejects a change of another credential beyond the limits of the caller. A damaged record has unknown limits. */
 function requireWithin(account: Account, id: string, record: CredentialRecord | undefined): void {
   const own = limitsOfCaller(account);
   if (own === undefined || account.credential?.id === id) {

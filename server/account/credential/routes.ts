@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../../http/audit.ts';
 import { defineRoute } from '../../http/route.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../../schema/common.ts';
+import { Message } from '../../schema/common.ts';
 import { overlapOf } from '../passwords.ts';
 import type { Credentials, CredentialWithSecret as NewCredential } from './credentials.ts';
 import {
@@ -14,20 +14,11 @@ import {
   RollCredential,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly credentials: Credentials;
 }
 
-const COMMON = {
-  noun: 'credential',
-  auth: 'basic',
-  scope: 'credential:write',
-  passphrase: 'none',
-  query: NO_QUERY,
-  meter: [],
-  idempotent: false,
-} as const;
+const COMMON = { noun: 'credential', auth: 'basic', scope: 'credential:write', meter: [] } as const;
 
 function shown({ credential, secret }: NewCredential) {
   const { id, ...others } = credential;
@@ -45,7 +36,7 @@ const createCredential = defineRoute({
   body: { kind: 'json', schema: CreateCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
   errors: ['credentials_full', 'integrity_failed'],
-  audit: { action: 'credential.create', of: 'all', object: () => 'credential' },
+  audit: { action: 'credential.create', object: () => 'credential' },
   handle: async ({ ctx, body }, services: Needs) => {
     const made = await services.credentials.create(ctx.account, body);
     ctx.change = made.change;
@@ -60,7 +51,6 @@ const listCredentials = defineRoute({
   operationId: 'listCredentials',
   summary: 'List credentials',
   description: 'Lists the credentials of the account, with the time of their last use, without secrets.',
-  body: { kind: 'none' },
   response: CredentialList,
   errors: ['integrity_failed'],
   handle: async ({ ctx }, services: Needs) => ({ json: await services.credentials.list(ctx.account.aid) }),
@@ -74,7 +64,6 @@ const readCredential = defineRoute({
   summary: 'Read a credential',
   description: 'Returns one credential, with the time of its last use, without its secret.',
   params: CredentialPath,
-  body: { kind: 'none' },
   response: Credential,
   errors: ['credential_not_found', 'integrity_failed'],
   handle: async ({ ctx, params }, services: Needs) => ({
@@ -91,14 +80,9 @@ const removeCredential = defineRoute({
   description:
     'Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted. A credential deletes only those within its own limits, and itself.',
   params: CredentialPath,
-  body: { kind: 'none' },
   response: Message,
   errors: ['credential_not_found'],
-  audit: {
-    action: 'credential.delete',
-    of: 'all',
-    object: ({ params }) => objectOf('credential', params.id),
-  },
+  audit: { action: 'credential.delete', object: ({ params }) => objectOf('credential', params.id) },
   handle: async ({ ctx, params }, services: Needs) => {
     const removed = await services.credentials.remove(ctx.account, params.id);
     if (removed === undefined) {
@@ -121,11 +105,7 @@ const rollCredential = defineRoute({
   body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
   errors: ['credential_not_found', 'integrity_failed'],
-  audit: {
-    action: 'credential.roll',
-    of: 'all',
-    object: ({ params }) => objectOf('credential', params.id),
-  },
+  audit: { action: 'credential.roll', object: ({ params }) => objectOf('credential', params.id) },
   handle: async ({ ctx, params, body }, services: Needs) => {
     const overlapMs = overlapOf(body.overlap);
     const rolled = await services.credentials.roll(ctx.account, params.id, overlapMs);

@@ -3,8 +3,8 @@ import { SCOPES } from '../../core/scopes.ts';
 import { Timestamp, User } from '../../schema/common.ts';
 import { EXPECTED } from '../../schema/kinds.ts';
 
-const KEYS_MAX = 100;
-const RANGES_MAX = 100;
+/** Keys, ranges and hosts of one credential. */
+const ENTRIES_MAX = 100;
 const NAME_CHARACTERS_MAX = 128;
 
 export const Scope = Type.Union(
@@ -21,7 +21,6 @@ const CredentialId = Type.String({
   examples: ['cred_Zm9vYmFyYmF6cXV4cXV1eA'],
 });
 
-/** The path of a credential. Any other text is a credential that does not exist. */
 export const CredentialPath = Type.Object({ id: CredentialId });
 
 const Scopes = Type.Array(Scope, {
@@ -36,7 +35,7 @@ const LIMITS = {
   keys: Type.Optional(
     Type.Array(User, {
       minItems: 1,
-      maxItems: KEYS_MAX,
+      maxItems: ENTRIES_MAX,
       description: 'The vault keys that it may use; all if omitted.',
       examples: [['customers-2026']],
     }),
@@ -44,7 +43,7 @@ const LIMITS = {
   ips: Type.Optional(
     Type.Array(Type.String({ description: 'An address or a CIDR.' }), {
       minItems: 1,
-      maxItems: RANGES_MAX,
+      maxItems: ENTRIES_MAX,
       description: 'The addresses that it may be used from; any if omitted.',
       examples: [['192.0.2.0/24']],
     }),
@@ -52,7 +51,7 @@ const LIMITS = {
   hosts: Type.Optional(
     Type.Array(Type.String({ description: 'A host name, a wildcard below one, or an address.' }), {
       minItems: 1,
-      maxItems: RANGES_MAX,
+      maxItems: ENTRIES_MAX,
       description:
         'The hosts that it may send data to with the proxy, within those of the account; all of these if omitted. Webhooks are not limited by it.',
       examples: [['api.payments.example', '*.acquirer.example']],

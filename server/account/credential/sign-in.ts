@@ -1,5 +1,5 @@
 import type { Audit } from '../../audit/audit.ts';
-import { createMemory, type Memory } from '../../core/cache.ts';
+import { Memory } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
 import { createTickJoin } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
@@ -40,7 +40,7 @@ interface KnownCredential extends SignedInAccount {
   readonly sealed: Buffer;
   readonly record: CredentialRecord;
   readonly owner: SignedInAccount;
-  /** The account with the rights that the credential leaves of its own. */
+  /** The account with the rights of the credential. */
   readonly account: Account;
 }
 
@@ -50,7 +50,6 @@ export class CredentialSignIn {
   private readonly cache: Memory<KnownCredential>;
   /** Times of uses that were recorded recently, by id of the credential. */
   private readonly noted: Memory<number>;
-  /** Shares reads of records between the requests of one tick. */
   private readonly reading = createTickJoin<Buffer | undefined>();
 
   constructor(
@@ -60,18 +59,12 @@ export class CredentialSignIn {
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {
-    this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
-    this.noted = createMemory(CACHED_MAX, NOTED_MS, now);
+    this.cache = new Memory(CACHED_MAX, CACHED_MS, now);
+    this.noted = new Memory(CACHED_MAX, NOTED_MS, now);
   }
 
-  /**
-   * Verifies the secret of a credential. It has 256 random bits, so guesses are neither slowed down nor counted. A success is
-   * logged before the caller learns of it, a rejection soon after.
-   */
-  async verify(
-    { ip, userAgent, requestId }: RequestContext,
-    { id, secret }: CredentialSecret,
-  ): Promise<{ readonly verified: VerifiedCredential; readonly known: SignedInAccount }> {
+  /** Verifies a secret. It has 256 random bits: guesses are not counted. A success is logged at once, a rejection later. */
+  async verify({ ip, userAgent, requestId }: RequestContext, { id, secret }: CredentialSecret) {
     const digest = this.crypto.digestCredential(secret);
     const name = await this.store.find(digest);
     const found = name && (await this.read(name));
@@ -85,7 +78,8 @@ export class CredentialSignIn {
     }
     await this.audit.record({ ...event, outcome: 'success', actor: object, object });
     this.noteUse(owned.name);
-    return { verified: { kind: 'credential', name: owned.name, digest }, known: owned };
+    const verified: VerifiedCredential = { kind: 'credential', name: owned.name, digest };
+    return { verified, known: owned };
   }
 
   /** Returns the account with the rights of a credential that was verified; undefined if the secret is no longer valid. */
@@ -104,15 +98,11 @@ export class CredentialSignIn {
     return last && endOf(last.record, digest, this.now()) === undefined ? last : undefined;
   }
 
-  /** Removes a credential that has changed from memory. */
   forget(id: string): void {
     this.cache.delete(id);
   }
 
-  /**
-   * Reads a credential as it is stored now, with its account; undefined if one of them is gone. The record of an account whose
-   * name is known is read in the same round trip.
-   */
+  /** Reads a credential and its account as they are stored now, in one round trip if known; undefined if either is gone. */
   private async read(name: CredentialName): Promise<KnownCredential | undefined> {
     const { aid, id } = name;
     const known = this.cache.get(id);
@@ -149,7 +139,7 @@ export class CredentialSignIn {
   }
 }
 
-/** The account with the rights that a credential leaves of its own. */
+/** The account with those of its rights that a credential has. */
 function limited(account: Account, id: string, record: CredentialRecord): Account {
   const { scopes, keys, ips, hosts, unmasked, expiresAtMs = Number.POSITIVE_INFINITY } = record;
   const credential = {

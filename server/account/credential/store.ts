@@ -10,7 +10,6 @@ const touch = script(touchText);
 const SCAN_STEP = 500;
 const POINTER = /^([\w-]+) ([\w-]+) (\d{1,15})$/;
 
-/** The account and the id of a credential. */
 export interface CredentialName {
   readonly aid: string;
   readonly id: string;
@@ -23,8 +22,8 @@ export interface CredentialPointer extends CredentialName {
 }
 
 /**
- * Stores API credentials: encrypted records of each account, and for all accounts the digests of secrets. A digest only leads
- * to a record, which has the digests of its own secrets. It is stored before its record and removed after it.
+ * Stores API credentials: encrypted records of each account, and for all accounts the digests of secrets. A digest leads to a
+ * record, which has the digests of its secrets. It is stored before its record and removed after it.
  */
 export class CredentialStore extends NamedStore {
   constructor(redis: RedisLink) {
@@ -49,12 +48,10 @@ export class CredentialStore extends NamedStore {
     return new Map(uses.map(({ field, value }) => [field, asUse(value)]));
   }
 
-  /** Records the time of a use, ms since 1970. */
   async touch(aid: string, id: string, usedMs: number): Promise<void> {
     await this.redis.run(touch, [redisKeys.credentials(aid), redisKeys.credentialUses(aid)], [id, usedMs]);
   }
 
-  /** Returns the credential that a digest leads to. */
   async find(digest: string): Promise<CredentialName | undefined> {
     const value = await this.redis.command('HGET', [redisKeys.credentialSecrets, digest]);
     const { aid, id } = pointerOf(digest, value ?? '');
@@ -66,7 +63,6 @@ export class CredentialStore extends NamedStore {
     await this.redis.write('HSET', [redisKeys.credentialSecrets, digest, `${aid} ${id} ${now}`]);
   }
 
-  /** Removes digests. */
   async unpoint(digests: readonly string[]): Promise<void> {
     if (digests.length > 0) {
       await this.redis.write('HDEL', [redisKeys.credentialSecrets, ...digests]);

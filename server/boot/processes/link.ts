@@ -1,34 +1,32 @@
 import type { Figures } from '../../telemetry/figures.ts';
-import { FIRST_ARGUMENT, type Order, PROCESS_ARGUMENT, type Report } from './messages.ts';
 
-/** How long a supervisor may take for the metrics of all processes; it waits one second for each of them at once. */
+export type Report =
+  /** It serves requests. */
+  | { readonly kind: 'ready' }
+  /** It needs the metrics of all processes, as text. */
+  | { readonly kind: 'scrape' }
+  /** Its own metrics: the answer to `collect`, and the last message. */
+  | { readonly kind: 'figures'; readonly figures: Figures };
+
+/** A message of a supervisor to a server process. */
+export type Order =
+  /** Report the metrics. */
+  | { readonly kind: 'collect' }
+  /** The metrics of all processes, in the Prometheus text format. */
+  | { readonly kind: 'scraped'; readonly text: string }
+  /** Another process has taken over: finish the requests in flight and end. */
+  | { readonly kind: 'retire' };
+
+/** The first argument of a server process that a supervisor has started; its place and role follow. */
+export const PROCESS_ARGUMENT = 'process';
+/** The role of the process that initialises the vault, and introduces it to the operator. */
+export const FIRST_ARGUMENT = 'first';
+/** The time limit of a scrape; the supervisor waits one second for each process, all at once. */
 const SCRAPE_MS_MAX = 5_000;
 
-/** Why a server process must end. */
-export type EndReason = 'retired' | 'supervisor_gone';
+type EndReason = 'retired' | 'supervisor_gone';
 
-/** The connection of a server process to the supervisor that started it. */
-export interface SupervisorLink {
-  /** The place of this process among all, from 0. */
-  readonly slot: number;
-  /** Whether this process creates what a vault needs once, and prints the banner. */
-  readonly isFirst: boolean;
-  /** From now on this process answers for its metrics, and `onEnd` is called instead of an exit. */
-  readonly serve: (collect: () => Promise<Figures>, onEnd: (reason: EndReason) => void) => void;
-  /** The metrics of all processes, in the Prometheus text format. Rejects when the supervisor does not answer. */
-  readonly scrape: () => Promise<string>;
-  /** Reports the last metrics of this process; resolves when they are sent, or the supervisor is gone. */
-  readonly reportLast: (figures: Figures) => Promise<void>;
-}
-
-/** What a link knows while it is open. */
-interface LinkState {
-  readonly waiting: Set<(text: string) => void>;
-  collect: () => Promise<Figures>;
-  onEnd: (reason: EndReason) => void;
-}
-
-/** Sends a report; a supervisor that is gone gets none. */
+/** Sends a report; resolves also if the supervisor is gone. */
 function send(report: Report): Promise<void> {
   return new Promise((resolve) => {
     try {
@@ -39,64 +37,74 @@ function send(report: Report): Promise<void> {
   });
 }
 
-async function obey(state: LinkState, order: Order): Promise<void> {
-  switch (order.kind) {
-    case 'collect':
-      return send({ kind: 'figures', figures: await state.collect() });
-    case 'scraped':
-      for (const resolve of state.waiting) {
-        resolve(order.text);
-      }
-      return state.waiting.clear();
-    case 'retire':
-      return state.onEnd('retired');
-  }
-}
+/** The connection of a server process to the supervisor that started it. */
+export class SupervisorLink {
+  private readonly waiting = new Set<(text: string) => void>();
+  private collect: () => Promise<Figures> = async () => [];
+  /** A process whose supervisor ends before it serves exits immediately. */
+  private onEnd: (reason: EndReason) => void = () => process.exit(1);
 
-function scrape(state: LinkState): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      state.waiting.delete(settle);
-      reject(new Error('the supervisor did not answer'));
-    }, SCRAPE_MS_MAX);
-    const settle = (text: string): void => {
-      clearTimeout(timer);
-      resolve(text);
-    };
-    state.waiting.add(settle);
-    void send({ kind: 'scrape' });
-  });
-}
-
-/**
- * Opens the connection to the supervisor; undefined for a server that was started on its own. Call it first: a process
- * whose supervisor ends before it serves exits immediately, so that none is left behind.
- */
-export function openSupervisorLink(): SupervisorLink | undefined {
-  const [argument, slot, role] = process.argv.slice(2);
-  if (argument !== PROCESS_ARGUMENT || process.send === undefined) {
-    return undefined;
+  private constructor(
+    /** The place of this process among all, from 0. */
+    readonly slot: number,
+    /** This process initialises the vault, and prints the banner. */
+    readonly isFirst: boolean,
+  ) {
+    // Only the supervisor, which is the same program, has the other end.
+    process.on('message', (order: Order) => void this.obey(order).catch(() => undefined));
+    process.on('disconnect', () => this.onEnd('supervisor_gone'));
   }
-  const state: LinkState = {
-    waiting: new Set(),
-    collect: async () => [],
-    onEnd: () => process.exit(1),
-  };
-  // Only the supervisor, which is the same program, has the other end.
-  process.on('message', (order: Order) => void obey(state, order).catch(() => undefined));
-  process.on('disconnect', () => state.onEnd('supervisor_gone'));
-  return {
-    slot: Number(slot),
-    isFirst: role === FIRST_ARGUMENT,
-    serve: (collect, onEnd) => {
-      state.collect = collect;
-      state.onEnd = onEnd;
-      if (!process.connected) {
-        onEnd('supervisor_gone');
-      }
-      void send({ kind: 'ready' });
-    },
-    scrape: () => scrape(state),
-    reportLast: (figures) => send({ kind: 'figures', figures }),
-  };
+
+  /** Opens the connection; undefined without a supervisor. Call it first, so that no process outlives its supervisor. */
+  static open(): SupervisorLink | undefined {
+    const [argument, slot, role] = process.argv.slice(2);
+    return argument !== PROCESS_ARGUMENT || process.send === undefined
+      ? undefined
+      : new SupervisorLink(Number(slot), role === FIRST_ARGUMENT);
+  }
+
+  /** From now on this process answers for its metrics, and `onEnd` is called instead of an exit. */
+  serve(collect: () => Promise<Figures>, onEnd: (reason: EndReason) => void): void {
+    this.collect = collect;
+    this.onEnd = onEnd;
+    if (!process.connected) {
+      onEnd('supervisor_gone');
+    }
+    void send({ kind: 'ready' });
+  }
+
+  /** Returns the metrics of all processes, in the Prometheus text format. Rejects if the supervisor does not answer. */
+  scrape(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.waiting.delete(settle);
+        reject(new Error('the supervisor did not answer'));
+      }, SCRAPE_MS_MAX);
+      const settle = (text: string): void => {
+        clearTimeout(timer);
+        resolve(text);
+      };
+      this.waiting.add(settle);
+      void send({ kind: 'scrape' });
+    });
+  }
+
+  /** Reports the last metrics of this process; resolves when they are sent, or the supervisor is gone. */
+  reportLast(figures: Figures): Promise<void> {
+    return send({ kind: 'figures', figures });
+  }
+
+  private async obey(order: Order): Promise<void> {
+    switch (order.kind) {
+      case 'collect':
+        return send({ kind: 'figures', figures: await this.collect() });
+      case 'scraped':
+        for (const resolve of this.waiting) {
+          resolve(order.text);
+        }
+        return this.waiting.clear();
+      case 'retire':
+        return this.onEnd('retired');
+    }
+  }
 }

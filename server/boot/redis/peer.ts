@@ -1,35 +1,27 @@
 import { connect } from 'node:net';
+import { infoField } from '../../redis/info.ts';
 
-/** How long a server may take to answer INFO. */
+/** The time limit of a reply to INFO. */
 const ANSWER_MS_MAX = 1000;
 
 /** A redis-server that answered on a Unix socket. The connection stays open, so that its end is noticed. */
 export interface RedisPeer {
   readonly pid: number;
-  /** Whether it still loads its data, and therefore rejects commands. */
+  /** It still loads its data, and therefore rejects commands. */
   readonly loading: boolean;
   /** Resolves when the connection ends, which means that the server has ended. */
   readonly closed: Promise<void>;
   close(): void;
 }
 
-/**
- * The body of a RESP bulk string, or undefined while it is incomplete. INFO is ASCII, so characters count as bytes.
- */
+/** The body of a RESP bulk string; undefined while it is incomplete. INFO is ASCII, so characters count as bytes. */
 function bulkBody(reply: string): string | undefined {
   const [head = '', length] = /^\$(\d+)\r\n/.exec(reply) ?? [];
   const end = head.length + Number(length);
   return length !== undefined && reply.length >= end ? reply.slice(head.length, end) : undefined;
 }
 
-function field(info: string, name: string): number {
-  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
-}
-
-/**
- * Connects to a Unix socket and sends INFO. Undefined if no process listens (no socket, or a stale one), and if the
- * reply is not that of a Redis or takes more than a second. Never rejects.
- */
+/** Connects to a Unix socket and sends INFO. Undefined without a reply of a Redis within a second. Never rejects. */
 export function reachRedis(socketPath: string): Promise<RedisPeer | undefined> {
   return new Promise((resolve) => {
     const socket = connect(socketPath);
@@ -52,8 +44,8 @@ export function reachRedis(socketPath: string): Promise<RedisPeer | undefined> {
       socket.setTimeout(0);
       socket.unref();
       resolve({
-        pid: field(info, 'process_id'),
-        loading: field(info, 'loading') === 1,
+        pid: Number(infoField(info, 'process_id')),
+        loading: infoField(info, 'loading') === '1',
         closed,
         close: () => socket.destroy(),
       });

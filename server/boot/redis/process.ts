@@ -12,7 +12,6 @@ const LOG_BYTES_MAX = 1_048_576;
 /** The exit code of flock when another process has the lock. */
 export const LOCK_HELD_EXIT_CODE = 75;
 
-/** The paths of the embedded Redis of one data folder. */
 export interface RedisPlace {
   readonly folder: string;
   readonly socketPath: string;
@@ -20,8 +19,8 @@ export interface RedisPlace {
   readonly lockPath: string;
 }
 
-// A long data folder path leaves no room for a socket beside the data. The short path is derived from the folder
-// only, so that a second server on this folder finds the same socket.
+// For a data folder whose path is too long for a socket in it. The short path is derived from the folder only, so that a
+// second server on this folder finds the same socket.
 function shortSocketPath(folder: string): string {
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
   const runtimeFolder = `/tmp/cardvault-${name}`;
@@ -29,10 +28,7 @@ function shortSocketPath(folder: string): string {
   return join(runtimeFolder, 'redis.sock');
 }
 
-/**
- * Creates the private folders (mode 0700) and returns the paths of the embedded Redis. Throws a `ConfigError` for a
- * folder that other users can access.
- */
+/** Creates the private folders (mode 0700) of the embedded Redis. Throws a `ConfigError` if other users can access them. */
 export function preparePlace(dataDir: string): RedisPlace {
   ensurePrivateFolder(dataDir, { setting: 'VAULT_DATA_DIR' });
   ensurePrivateFolder(join(dataDir, 'redis'), { setting: 'VAULT_DATA_DIR' });
@@ -42,18 +38,12 @@ export function preparePlace(dataDir: string): RedisPlace {
   return { folder, socketPath, logPath: join(folder, 'redis.log'), lockPath: join(folder, 'lock') };
 }
 
-/**
- * The redis-server to run: the configured one, the project's own copy (`.vendor/redis`, see scripts/redis-vendor.sh),
- * or `redis-server` or `valkey-server` on PATH. Undefined if none is installed. A configured path is not checked
- * here.
- */
-export function findRedisBinary(asked?: string): string | undefined {
-  if (asked !== undefined) {
-    return asked;
-  }
+/** The configured redis-server, the vendored one, or redis-server or valkey-server on PATH; undefined if there is none. */
+export function findRedisBinary(configured?: string): string | undefined {
   const vendored = join(import.meta.dir, '../../..', '.vendor', 'redis', 'redis-server');
   const path = processEnv()['PATH'] ?? '';
   return (
+    configured ??
     Bun.which(vendored) ??
     Bun.which('redis-server', { PATH: path }) ??
     Bun.which('valkey-server', { PATH: path }) ??
@@ -64,10 +54,7 @@ export function findRedisBinary(asked?: string): string | undefined {
 /** The path of a tool of util-linux. BusyBox has tools of the same names without the options that are needed here. */
 function utilLinux(name: string): string | undefined {
   const path = Bun.which(name, { PATH: processEnv()['PATH'] ?? '' });
-  if (path === null) {
-    return undefined;
-  }
-  return Bun.spawnSync([path, '--version']).stdout.includes('util-linux') ? path : undefined;
+  return path !== null && Bun.spawnSync([path, '--version']).stdout.includes('util-linux') ? path : undefined;
 }
 
 /**
@@ -86,20 +73,13 @@ export function redisCommand(binary: string, place: RedisPlace): string[] {
     ...(setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'TERM']),
     ...(flock === undefined
       ? []
-      : [
-          flock,
-          '--nonblock',
-          '--no-fork',
-          '--conflict-exit-code',
-          String(LOCK_HELD_EXIT_CODE),
-          place.lockPath,
-        ]),
+      : [flock, '--nonblock', '--no-fork', '--conflict-exit-code', `${LOCK_HELD_EXIT_CODE}`, place.lockPath]),
     binary,
     ...['--port', '0', '--unixsocket', place.socketPath, '--unixsocketperm', '700', '--dir', place.folder],
     ...['--daemonize', 'no', '--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
     // A rewrite makes syncs slow while it lasts: not while the file is small enough to be read in a second or two.
     ...['--auto-aof-rewrite-min-size', '256mb'],
-    // What is encrypted does not get smaller.
+    // Encrypted data cannot be compressed.
     ...['--maxmemory-policy', 'noeviction', '--rdbcompression', 'no'],
   ];
 }
@@ -112,10 +92,7 @@ function openLog(place: RedisPlace): number {
   return openSync(place.logPath, 'a', 0o600);
 }
 
-/**
- * Starts Redis in a session of its own, so that Ctrl-C in a terminal reaches only this server, which drains before it
- * stops Redis. Its environment contains no secrets of the settings.
- */
+/** Starts Redis as the leader of a session, so that Ctrl-C reaches only this server, and without secrets of the settings. */
 export function spawnRedis(command: string[], place: RedisPlace): Bun.Subprocess {
   const log = openLog(place);
   const { PATH, LD_LIBRARY_PATH, TZ } = processEnv();

@@ -1,37 +1,31 @@
 import type { Config } from '../../config/config.ts';
 import { StartError } from '../../core/errors.ts';
+import type { UnsafeRedis } from '../../core/settings.ts';
 import type { RedisLink } from '../../redis/client.ts';
 import type { RedisTarget, TlsFiles } from '../../redis/connect.ts';
 import { checkRequirements } from '../../redis/requirements.ts';
-import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../../redis/safety.ts';
+import { describeUnsafe, findUnsafe } from '../../redis/safety.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
-import { startEmbeddedRedis } from './embedded.ts';
+import { EmbeddedRedis } from './embedded.ts';
 
-/** The PEM texts for TLS to Redis. */
-function tlsOf({ redisTls }: Pick<Config, 'redisTls'>): TlsFiles | undefined {
-  const client = redisTls?.client;
-  return redisTls && { ca: redisTls.ca, cert: client?.cert, key: client?.key.expose() };
-}
-
-/**
- * The Redis of the configuration. An embedded one is started, or shared if another process already runs it; `stop`
- * ends it only if it was started here. Rejects with a `ConfigError` when it cannot be started.
- */
+/** Opens the configured Redis, and starts an embedded one; `stop` ends it if it was started here. */
 export async function openTarget(
   config: Config,
   recordEvent: RecordEvent,
 ): Promise<{ readonly target: RedisTarget; readonly stop: () => Promise<void> }> {
-  const { redis } = config;
-  const tls = tlsOf(config);
+  const { redis, redisTls } = config;
+  const client = redisTls?.client;
+  const tls: TlsFiles | undefined = redisTls && {
+    ca: redisTls.ca,
+    cert: client?.cert,
+    key: client?.key.expose(),
+  };
   const stop = async (): Promise<void> => undefined;
   switch (redis.kind) {
     case 'embedded': {
-      const started = await startEmbeddedRedis({
-        dataDir: config.dataDir,
-        ...(config.redisBinary === undefined ? {} : { binary: config.redisBinary }),
-        log: (event) => recordEvent('embedded_redis', { detail: event }),
-      });
-      return { target: { kind: 'socket', path: started.socketPath }, stop: started.stop };
+      const log = (detail: string): void => recordEvent('embedded_redis', { detail });
+      const started = await EmbeddedRedis.start(config.dataDir, log, config.redisBinary);
+      return { target: { kind: 'socket', path: started.socketPath }, stop: () => started.stop() };
     }
     case 'socket':
       return { target: redis, stop };
@@ -45,7 +39,7 @@ export async function openTarget(
 }
 
 /**
- * Rejects with a `StartError` when Redis lacks what every vault needs, is a replica, or, in production, could lose
+ * Rejects with a `StartError` when Redis lacks features that every vault needs, is a replica, or, in production, could lose
  * acknowledged writes, and the operator does not allow that by name. Resolves with the unsafe settings that are
  * tolerated, which are recorded as one event.
  */

@@ -39,7 +39,7 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
     ...(config.env === 'staging' ? [`  Forms   ${url}/forms`] : []),
     ...(config.admin === undefined
       ? []
-      : [`  Public  ${publicUrl(config, config.port)} has capture, retrieval, forms and health alone.`]),
+      : [`  Public  ${publicUrl(config)} has capture, retrieval, forms and health alone.`]),
     ...(config.redis.kind === 'embedded'
       ? [`  Data    ${config.dataDir} (back it up, with the master key)`]
       : []),

@@ -1,34 +1,33 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../../../forms/build.ts';
 import type { Config } from '../../config/config.ts';
-import type { Health } from '../../http/health.ts';
 import { chosenSettings, recordServer, settingsDigest } from '../audit-record.ts';
 import { ensureFirstAccount } from '../first-account.ts';
 import { createHttpParts, httpConfigOf } from '../http.ts';
-import { type AnnouncedListener, openConfiguredListener } from '../listener.ts';
-import { openConfigured, type Session } from '../open.ts';
+import { openConfiguredListener } from '../listener.ts';
+import { openConfigured } from '../open.ts';
 import type { SupervisorLink } from '../processes/link.ts';
-import { ownShare } from '../processes/share.ts';
-import { openTelemetry, type Telemetry } from '../telemetry.ts';
+import { preparePlace } from '../redis/process.ts';
+import { openTelemetry } from '../telemetry.ts';
 import { bannerOf } from './banner.ts';
 import { createStop, DRAIN_MS } from './stop.ts';
 
-/**
- * Serves in this process until a signal ends it. `link` is the connection to the supervisor of several processes;
- * undefined for a server of one process. Rejects with a `ConfigError` or `StartError` when it cannot start.
- */
+/** Serves in this process until a signal ends it. Rejects with a `ConfigError` or `StartError` when it cannot start. */
 export async function serve(config: Config, link: SupervisorLink | undefined): Promise<void> {
   const telemetry = openTelemetry(config);
-  const { log, metrics, traces, recordEvent } = telemetry;
+  const { log, metrics, spans, tracer, recordEvent } = telemetry;
   const http = httpConfigOf(config);
   const bundles = await buildForms();
-  const opened = await openConfigured(link === undefined ? config : ownShare(config, link.slot), telemetry);
-  const { vault, unsafe } = opened;
+  const { vault, unsafe, close } = await openConfigured(
+    link === undefined ? config : ownShare(config, link.slot),
+    telemetry,
+  );
   metrics.watch(vault.figures);
   const httpParts = createHttpParts(vault, {
     ...{ http, bundles, unsafe, stagingUrl: config.stagingUrl },
-    metrics: link === undefined ? metrics : { ...metrics, render: link.scrape },
-    tracing: traces?.tracing,
+    metrics,
+    scrape: link && (() => link.scrape()),
+    tracer,
     log: log.write,
   });
   const { health } = httpParts;
@@ -54,25 +53,6 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
     process.stdout.write(bannerOf(config, first, listener.isShared));
   }
   vault.background.start();
-  stopOnSignal({ config, telemetry, opened, listener, health, link });
-}
-
-/** Stops the server at SIGTERM or SIGINT, or when its supervisor asks for it or is gone; see `createStop`. */
-function stopOnSignal({
-  config,
-  telemetry: { log, metrics, traces, recordEvent },
-  opened: { vault, close },
-  listener,
-  health,
-  link,
-}: {
-  readonly config: Config;
-  readonly telemetry: Telemetry;
-  readonly opened: Session;
-  readonly listener: AnnouncedListener;
-  readonly health: Health;
-  readonly link: SupervisorLink | undefined;
-}): void {
   const stop = createStop({
     drainSeconds: config.drainSeconds,
     finishMs: DRAIN_MS,
@@ -90,7 +70,7 @@ function stopOnSignal({
       await vault.services.audit.flush(true);
       await vault.checkpoint(true);
       await close();
-      await traces?.close();
+      await spans?.close();
       await link?.reportLast(await metrics.collect());
     },
     recordEvent,
@@ -99,5 +79,19 @@ function stopOnSignal({
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => stop(signal));
   }
-  link?.serve(metrics.collect, (reason) => stop(reason, reason === 'retired'));
+  link?.serve(
+    () => metrics.collect(),
+    (reason) => stop(reason, reason === 'retired'),
+  );
+}
+
+/** The configuration of one of several processes: its share of the worker threads, and the Redis of its supervisor. */
+function ownShare(config: Config, slot: number): Config {
+  const { processes, workers, redis, dataDir } = config;
+  return Object.freeze({
+    ...config,
+    workers: Math.max(1, Math.floor((workers + slot) / processes)),
+    redis:
+      redis.kind === 'embedded' ? { kind: 'socket' as const, path: preparePlace(dataDir).socketPath } : redis,
+  });
 }

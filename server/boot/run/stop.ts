@@ -1,15 +1,15 @@
 import type { RecordEvent } from '../../telemetry/events.ts';
 
-/** How long requests in flight may take after the listener has stopped accepting connections. */
+/** The time limit of requests in flight, after the listener has stopped accepting connections. */
 export const DRAIN_MS = 25_000;
 /** Signals within this time count as one. */
 const REPEATED_SIGNAL_MS = 2_000;
 
 /** The steps of a graceful shutdown, and how they are reported. */
-export interface StopSteps {
-  /** How long connections are still accepted, so that load balancers notice that the server is not ready. */
+interface StopSteps {
+  /** The time in which connections are still accepted, so that load balancers notice that the server is not ready. */
   readonly drainSeconds: number;
-  /** How long everything after that may take, in ms. */
+  /** The time limit of all later steps, in ms. */
   readonly finishMs: number;
   /** Immediately: replies close their connections, and readiness fails unless another process has taken over. */
   readonly startDraining: (hasSuccessor: boolean) => void;

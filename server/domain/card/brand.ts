@@ -1,7 +1,7 @@
 import creditCardType from 'credit-card-type';
 import { cardDigits } from './digits.ts';
 
-/** Numbers whose first `digits` digits are from `low` to `high`. If several ranges match, the highest rank wins. */
+/** Numbers whose first `digits` digits are from `low` to `high`. The highest rank wins. */
 interface BrandRange {
   readonly brand: string;
   readonly low: number;
@@ -10,7 +10,7 @@ interface BrandRange {
   readonly rank: number;
 }
 
-/** Sorted starts of segments of eight-digit prefixes, with the brand of each segment. */
+/** Sorted starts of segments of eight-digit prefixes, with their brands. */
 interface Segments {
   readonly starts: Int32Array;
   readonly brands: readonly (string | undefined)[];
@@ -49,17 +49,7 @@ function packageRange(brand: string, pattern: number | readonly number[]): Brand
   return brand === 'maestro' ? { ...range, rank: Math.min(range.rank, 2) } : range;
 }
 
-/** The ranges of the package with the corrections before them. */
-function brandRanges(): BrandRange[] {
-  return [
-    ...CORRECTIONS,
-    ...creditCardType('').flatMap(({ type, patterns }) =>
-      patterns.filter((pattern) => pattern !== 6).map((pattern) => packageRange(type, pattern)),
-    ),
-  ];
-}
-
-/** The matching range with the highest rank, the first one of several. */
+/** The brand of the matching range with the highest rank, the first one of several. */
 function best(ranges: readonly BrandRange[], prefix: string): string | undefined {
   let winner: BrandRange | undefined;
   for (const range of ranges) {
@@ -89,22 +79,23 @@ function compile(ranges: readonly BrandRange[]): Segments {
   };
 }
 
-const RANGES: readonly BrandRange[] = brandRanges();
+const RANGES: readonly BrandRange[] = [
+  ...CORRECTIONS,
+  ...creditCardType('').flatMap(({ type, patterns }) =>
+    patterns.filter((pattern) => pattern !== 6).map((pattern) => packageRange(type, pattern)),
+  ),
+];
 const SEGMENTS = compile(RANGES);
 
-/**
- * The brands of all numbers in ascending order: each segment with its first eight digits. The build of the forms
- * makes a small copy for browsers of it.
- */
+/** All segments in ascending order. The build of the forms makes a small copy for browsers of it. */
 export const BRAND_STRETCHES: readonly { readonly start: number; readonly brand: string | undefined }[] = [
   ...SEGMENTS.starts,
 ].map((start, at) => ({ start, brand: SEGMENTS.brands[at] }));
 
 /**
- * The card network of a number, from its leading digits: `visa`, `mastercard`, `american-express`, … in the spelling
- * of the package credit-card-type, and `dankort` and `rupay`. Spaces and dashes are ignored. Length and check digit
- * are not checked, so it also works while a number is typed. Undefined if no range contains the digits, or if the
- * text has other characters.
+ * The card network of a number in the spelling of the package credit-card-type, and `dankort` and `rupay`. Spaces and
+ * dashes are ignored. Length and check digit are not checked, so it also works while a number is typed. Undefined if no
+ * range matches, or for other characters.
  */
 export function cardBrand(number: string): string | undefined {
   const digits = cardDigits(number);
@@ -114,10 +105,7 @@ export function cardBrand(number: string): string | undefined {
   if (digits.length < SPACE_DIGITS) {
     return best(RANGES, digits);
   }
-  let prefix = 0;
-  for (let at = 0; at < SPACE_DIGITS; at++) {
-    prefix = prefix * 10 + digits.charCodeAt(at) - 0x30;
-  }
+  const prefix = Number(digits.slice(0, SPACE_DIGITS));
   let low = 0;
   let high = SEGMENTS.starts.length - 1;
   while (low < high) {

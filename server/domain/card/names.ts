@@ -1,7 +1,6 @@
-/** The meaning of a value of a card, according to its name. */
 export type CardRole = 'number' | 'cvv' | 'month' | 'year' | 'expiry' | 'holder';
 
-/** A role, and whether the name alone is sufficient: a weak one only counts next to a number. */
+/** A role; a weak name only counts next to a number. */
 export interface NamedRole {
   readonly role: CardRole;
   readonly strong: boolean;
@@ -11,7 +10,6 @@ export interface NamedRole {
 const EXPIRY = '(?:exp|expire|expires|expiry|expiration|validthru|validuntil|validto|goodthru)(?:date)?';
 const CARD = '(?:card|cc|creditcard|debitcard|paymentcard)';
 
-/** Names that are sufficient alone. */
 const STRONG: readonly (readonly [CardRole, RegExp])[] = [
   [
     'number',
@@ -37,30 +35,21 @@ const STRONG: readonly (readonly [CardRole, RegExp])[] = [
   ],
 ];
 
-/** Names that are common for other values as well. */
-const WEAK: Readonly<Record<string, CardRole>> = {
-  number: 'number',
-  num: 'number',
-  n: 'number',
-  account: 'number',
-  accountnumber: 'number',
-  card: 'number',
-  cc: 'number',
-  creditcard: 'number',
-  cid: 'cvv',
-  code: 'cvv',
-  month: 'month',
-  year: 'year',
-  name: 'holder',
-  fullname: 'holder',
-  owner: 'holder',
-  billingname: 'holder',
-};
+const WEAK: ReadonlyMap<string, CardRole> = new Map([
+  ...roleOf('number', ['number', 'num', 'n', 'account', 'accountnumber', 'card', 'cc', 'creditcard']),
+  ...roleOf('cvv', ['cid', 'code']),
+  ...roleOf('month', ['month']),
+  ...roleOf('year', ['year']),
+  ...roleOf('holder', ['name', 'fullname', 'owner', 'billingname']),
+]);
+
+function roleOf(role: CardRole, names: readonly string[]): readonly (readonly [string, CardRole])[] {
+  return names.map((name) => [name, role]);
+}
 
 /** Longer names have no role; this bounds the time of the patterns. */
 const NAME_MAX = 64;
 
-/** A name in lower case without separators. */
 function plain(name: string): string {
   return name.length > NAME_MAX ? '' : name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
@@ -70,8 +59,8 @@ function strongRole(name: string): CardRole | undefined {
 }
 
 /**
- * The role of a value according to its name, in common spellings: `card_number`, `cardNumber` and `Card-Number` are
- * equal. The name of its parent counts as well: `month` in `expiry`, `number` in `card`.
+ * The role of a value by its name, in common spellings: `card_number`, `cardNumber` and `Card-Number` are equal. The
+ * name of its parent counts as well: `month` in `expiry`, `number` in `card`.
  */
 export function cardRole(name: string, within: string): NamedRole | undefined {
   const own = plain(name);
@@ -79,6 +68,6 @@ export function cardRole(name: string, within: string): NamedRole | undefined {
   if (role !== undefined) {
     return { role, strong: true };
   }
-  const weak = Object.hasOwn(WEAK, own) ? WEAK[own] : undefined;
-  return weak === undefined ? undefined : { role: weak, strong: false };
+  const weak = WEAK.get(own);
+  return weak && { role: weak, strong: false };
 }

@@ -3,35 +3,24 @@ import { cardBrand } from './brand.ts';
 import { cardDigits, hasDigit } from './digits.ts';
 import { passesLuhn } from './luhn.ts';
 
-/** The members that may contain an item's number, in the order in which they are searched. */
+/** The members that may contain an item's number, in order of precedence. */
 export const NUMBER_NAMES = ['card_number', 'account_number', 'n', 'number'] as const;
 
-/** The lengths of card numbers (ISO/IEC 7812-1); the lower bound is the shortest that is issued. */
+/** Lengths of card numbers (ISO/IEC 7812-1); the lower bound is the shortest that is issued. */
 const CARD_DIGITS_MIN = 12;
 const CARD_DIGITS_MAX = 19;
 
-/** The text of a string or integer that can be used as a number; for an integer its literal. */
+/** A text with a digit, or an integer as its literal; undefined for any other value. */
 export function numberText(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') {
     return hasDigit(value) ? value : undefined;
   }
-  if (!(value instanceof JsonNumber)) {
-    return undefined;
-  }
-  const { text } = value;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit === 0x2e || (unit | 0x20) === 0x65) {
-      return undefined;
-    }
-  }
-  return text;
+  return value instanceof JsonNumber && !/[.e]/i.test(value.text) ? value.text : undefined;
 }
 
 /**
- * The number that an item's token is derived from: the first of {@link NUMBER_NAMES} in the body that is a string or
- * an integer with at least one digit, otherwise `query`, the value from the query, under the same condition. The text
- * is returned unchanged, including spaces. Undefined if the request has no number.
+ * The number that an item's token is derived from, unchanged: the first of {@link NUMBER_NAMES} with a string that has a
+ * digit, or an integer; otherwise `query` under the same condition.
  */
 export function findNumber(body: JsonObject, query?: string): string | undefined {
   for (const name of NUMBER_NAMES) {
@@ -43,16 +32,14 @@ export function findNumber(body: JsonObject, query?: string): string | undefined
   return numberText(query);
 }
 
-/** The result of a check of a card number. */
 export interface NumberCheck {
   readonly valid: boolean;
   readonly brand?: string;
 }
 
 /**
- * Checks a card number as people write it; spaces and dashes are ignored. `valid` is the Luhn result and says nothing
- * about length or brand. A text with other characters, or with fewer than two digits, is invalid. `brand` is set if
- * the leading digits are known, also for an invalid number, so that the brand of a mistyped card can be shown.
+ * Checks a card number; spaces and dashes are ignored. `valid` is the Luhn result, false for other characters and under
+ * two digits. `brand` is also set for invalid numbers, so that the brand of a mistyped card can be shown.
  */
 export function checkNumber(number: string): NumberCheck {
   const digits = cardDigits(number);
@@ -65,9 +52,9 @@ export function checkNumber(number: string): NumberCheck {
 }
 
 /**
- * The bank identification number that may be shown of a card: the first eight digits of 16 or more, otherwise the
- * first six (truncation that PCI DSS 3.4.1 allows together with the last four). Spaces and dashes are ignored.
- * Undefined if the text cannot be a card number: other characters, or not 12 to 19 digits.
+ * The bank identification number that may be shown of a card: the first eight digits of 16 or more, otherwise the first
+ * six (truncation that PCI DSS 3.4.1 allows together with the last four). Undefined for a text that is not 12 to 19
+ * digits, with spaces and dashes.
  */
 export function binOf(number: string): string | undefined {
   const digits = cardDigits(number);
@@ -78,9 +65,37 @@ export function binOf(number: string): string | undefined {
 }
 
 /**
- * Whether a text looks like a card number that was sent in the wrong place. Numbers that start with 9 do not count:
- * tokens of the algorithm `luhn` start with it, and almost no cards.
+ * Detects card numbers sent in the wrong place. Numbers that start with 9 do not count: tokens of the algorithm `luhn`
+ * start with it, and almost no cards.
  */
 export function looksLikeCardNumber(text: string): boolean {
   return !text.startsWith('9') && binOf(text) !== undefined && checkNumber(text).valid;
+}
+
+/**
+ * The object after an update: each first-level member of `changes` except the number names replaces the stored one in
+ * its position, or is added at the end. Nested values are shared, not copied.
+ */
+export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonObject {
+  const merged: JsonObject = new Map(stored);
+  for (const [name, value] of changes) {
+    merged.set(name, value);
+  }
+  return keepNumbers(stored, merged);
+}
+
+/**
+ * Restores the number members of `before` in `after`, and removes those that `before` does not have: the number that the
+ * token was derived from never changes. Changes and returns `after`.
+ */
+export function keepNumbers(before: JsonObject, after: JsonObject): JsonObject {
+  for (const name of NUMBER_NAMES) {
+    const number = before.get(name);
+    if (number === undefined) {
+      after.delete(name);
+    } else {
+      after.set(name, number);
+    }
+  }
+  return after;
 }

@@ -1,13 +1,4 @@
-import {
-  createJsonWriter,
-  type JsonWriter,
-  reserveBytes,
-  writeByte,
-  writeJson,
-  writeJsonMember,
-  writeJsonString,
-  writtenBytes,
-} from '../json/bytes.ts';
+import { JsonWriter } from '../json/bytes.ts';
 import type { JsonObject, JsonValue } from '../json/json.ts';
 import { isSadName } from './sensitive-names.ts';
 
@@ -22,7 +13,6 @@ export interface SplitObject {
   readonly part1?: Uint8Array;
 }
 
-/** The state of a split: both outputs, and the number of splices so far. */
 interface Split {
   readonly kept: JsonWriter;
   readonly taken: JsonWriter;
@@ -35,7 +25,6 @@ const SPLICE_HEADER_BYTES = 8;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-/** Writes a number in big-endian order. */
 function setUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -47,29 +36,27 @@ function setUint32(bytes: Uint8Array, at: number, value: number): void {
 function openSplice(split: Split): number {
   const { kept, taken } = split;
   if (split.splices === 0) {
-    reserveBytes(taken, COUNT_BYTES);
+    taken.reserve(COUNT_BYTES);
     taken.at += COUNT_BYTES;
   }
   split.splices++;
   const start = taken.at;
-  setUint32(reserveBytes(taken, SPLICE_HEADER_BYTES), start, kept.at);
+  setUint32(taken.reserve(SPLICE_HEADER_BYTES), start, kept.at);
   taken.at += SPLICE_HEADER_BYTES;
   return start;
 }
 
-/** Writes the length of a splice. */
 function closeSplice(taken: JsonWriter, start: number): void {
   setUint32(taken.bytes, start + 4, taken.at - start - SPLICE_HEADER_BYTES);
 }
 
 /**
- * Writes an object to `kept` and its removed members to `taken`. A run of adjacent removed members is one splice,
- * which contains the commas that it needs: before it if a kept member precedes, otherwise after it if a kept member
- * follows.
+ * Writes an object to `kept` and its removed members to `taken`. A run of adjacent removed members is one splice with
+ * the commas that it needs: before it if a kept member precedes, otherwise after it if one follows.
  */
 function splitObject(split: Split, object: JsonObject): void {
   const { kept, taken } = split;
-  writeByte(kept, 0x7b);
+  kept.byte(0x7b);
   let keptAny = false;
   let splice = -1;
   for (const [name, member] of object) {
@@ -79,30 +66,30 @@ function splitObject(split: Split, object: JsonObject): void {
         splice = openSplice(split);
       }
       if (keptAny || isRun) {
-        writeByte(taken, COMMA);
+        taken.byte(COMMA);
       }
-      writeJsonMember(taken, name, member);
+      taken.member(name, member);
       continue;
     }
     if (splice >= 0) {
       if (!keptAny) {
-        writeByte(taken, COMMA);
+        taken.byte(COMMA);
       }
       closeSplice(taken, splice);
       splice = -1;
     }
     if (keptAny) {
-      writeByte(kept, COMMA);
+      kept.byte(COMMA);
     }
     keptAny = true;
-    writeJsonString(kept, name);
-    writeByte(kept, COLON);
+    kept.string(name);
+    kept.byte(COLON);
     splitValue(split, member);
   }
   if (splice >= 0) {
     closeSplice(taken, splice);
   }
-  writeByte(kept, 0x7d);
+  kept.byte(0x7d);
 }
 
 /** Writes a value to `kept`; objects in it are split. */
@@ -112,37 +99,37 @@ function splitValue(split: Split, value: JsonValue): void {
   } else if (Array.isArray(value)) {
     splitArray(split, value);
   } else {
-    writeJson(split.kept, value);
+    split.kept.value(value);
   }
 }
 
 function splitArray(split: Split, items: readonly JsonValue[]): void {
-  writeByte(split.kept, 0x5b);
+  split.kept.byte(0x5b);
   let isFirst = true;
   for (const item of items) {
     if (!isFirst) {
-      writeByte(split.kept, COMMA);
+      split.kept.byte(COMMA);
     }
     isFirst = false;
     splitValue(split, item);
   }
-  writeByte(split.kept, 0x5d);
+  split.kept.byte(0x5d);
 }
 
 /**
- * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every member with such a name, in any
- * case, at any depth, also inside arrays. `part0` is the compact JSON of the rest; `part1` is absent if there is no
- * such data. {@link joinSad} of both is, byte for byte, the compact JSON of the whole object.
+ * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every member with such a name, at any
+ * depth. `part0` is the compact JSON of the rest; `part1` is absent if there is no such data. {@link joinSad} restores
+ * the compact JSON of the whole object, byte for byte.
  */
 export function splitSad(object: JsonObject): SplitObject {
-  const split: Split = { kept: createJsonWriter(), taken: createJsonWriter(), splices: 0 };
+  const split: Split = { kept: new JsonWriter(), taken: new JsonWriter(), splices: 0 };
   splitObject(split, object);
-  const part0 = writtenBytes(split.kept);
+  const part0 = split.kept.written();
   if (split.splices === 0) {
     return { part0 };
   }
   setUint32(split.taken.bytes, 0, split.splices);
-  return { part0, part1: writtenBytes(split.taken) };
+  return { part0, part1: split.taken.written() };
 }
 
 function damaged(): never {
@@ -150,8 +137,8 @@ function damaged(): never {
 }
 
 /**
- * Joins the parts of {@link splitSad}, byte for byte, without parsing the JSON. Throws an Error for splices that do
- * not fit: truncated, too long, not in order, or outside `part0`.
+ * Joins the parts of {@link splitSad} without parsing the JSON. Throws an Error for splices that are truncated, too
+ * long, out of order, or outside `part0`.
  */
 export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
   const view = new DataView(part1.buffer, part1.byteOffset, part1.byteLength);

@@ -1,6 +1,6 @@
 import { NUMBER_NAMES } from './number.ts';
 
-/** What people put before the name of a part of a card, and behind it. Names are as `plainName` gives them. */
+/** Usual first and last parts of names. Names are as `plainName` gives them. */
 const CARD = ['', 'card', 'cc', 'creditcard', 'debitcard', 'paymentcard'];
 const NUMBER = ['number', 'no', 'num', 'nr'];
 const CODE = ['cvv', 'cvc', 'cvn', 'cvv2', 'cvc2', 'cvn2', 'csc', 'securitycode'];
@@ -44,20 +44,20 @@ export const SAD_NAMES: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** A part of each of these names. */
+/** Matches a part of each of these names. */
 const SAD_PART = /c(?:vv|vc|vn|sc|id)|pin|securitycode|verification|validation|track|m(?:ag|agnetic)stripe/;
 
-/** Whether a text may have one of these names in it. Where it has none of their parts, it has none. */
+/** Tells whether a text may contain one of these names; a fast check before a search. */
 export function mayHaveSadName(text: string): boolean {
   return SAD_PART.test(plainName(text));
 }
 
-/** Whether a member contains a card or account number, by its name or a usual compound of it. */
+/** Tells whether a member contains a card or account number, by its name. */
 export function isMaskedNumberName(name: string): boolean {
   return MASKED_NUMBER_NAMES.has(plainName(name));
 }
 
-/** Whether a member contains sensitive authentication data, by its name or a usual compound of it. */
+/** Tells whether a member contains sensitive authentication data, by its name. */
 export function isSadName(name: string): boolean {
   return SAD_NAMES.has(plainName(name));
 }

@@ -1,6 +1,5 @@
 import { onlyDigits } from './digits.ts';
 
-/** Numbers that networks and payment services publish for testing. */
 const TEST_CARDS: ReadonlySet<string> = new Set(
   `
   4111111111111111 4242424242424242 4012888888881881 4222222222222 4000056655665556 4000000000000002
@@ -19,10 +18,7 @@ const TEST_CARDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/**
- * Whether a number is a published test number, which production does not store (PCI DSS 6.5.6). Only digits are
- * compared, so spaces, dashes and other characters do not hide one.
- */
+/** Tells whether the digits of a text are a published test number, which production does not store (PCI DSS 6.5.6). */
 export function isTestCard(number: string): boolean {
   return TEST_CARDS.has(onlyDigits(number));
 }

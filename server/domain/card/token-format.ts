@@ -1,7 +1,7 @@
-import { isDigit } from './digits.ts';
+import { isDigit, onlyDigits } from './digits.ts';
 import { luhnCheckDigit, passesLuhn } from './luhn.ts';
 
-/** How a token is derived from a number; see {@link parseAlgorithm} for the texts that callers send. */
+/** Derivation of a token from a number; see {@link parseAlgorithm}. */
 export type TokenAlgorithm =
   | { readonly kind: 'full' }
   | { readonly kind: 'uuid' }
@@ -9,18 +9,16 @@ export type TokenAlgorithm =
   | { readonly kind: 'partial'; readonly digits: number; readonly side: 'start' | 'end' }
   | { readonly kind: 'middle'; readonly start: number; readonly end: number };
 
-/** The algorithms that derive the token from a keyed hash; a `uuid` is random instead. */
+/** Algorithms with a keyed hash; a `uuid` is random instead. */
 export type HashedAlgorithm = Exclude<TokenAlgorithm, { readonly kind: 'uuid' }>;
 
-/** The digits of a number to replace: from `from` up to `to` (exclusive), counted among its digits. */
+/** The digits of a number to replace, counted among its digits; `to` is exclusive. */
 interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** `partial_{n}_{start|end}`. */
 const PARTIAL = /^partial_([89]|1[0-6])_(start|end)$/;
-/** `partial_middle_{s}_{e}`. */
 const MIDDLE = /^partial_middle_(0|[1-9]\d?)_(0|[1-9]\d?)$/;
 
 /** Fewer replaced digits would make the token too easy to guess. */
@@ -47,30 +45,18 @@ export function parseAlgorithm(text: string): TokenAlgorithm | undefined {
   return end === undefined ? undefined : { kind: 'middle', start: Number(start), end: Number(end) };
 }
 
-/** Whether tokens of the algorithm of this name keep digits of the number where they can. */
+/** Tells whether tokens of the algorithm of this name keep digits of the number. */
 export function keepsDigits(name: string): boolean {
   return name.startsWith('partial_');
 }
 
 /**
- * The number of digits of a number; 0 if a token cannot have its shape: longer than 64 characters, or with other
- * characters than printable ASCII, which would make the token hard to use in a URL.
+ * The count of digits in a number; 0 if a token cannot have its shape: over 64 characters, or with characters other than
+ * printable ASCII, which are hard to use in a URL.
  */
 function shapedDigits(number: string): number {
-  if (number.length > SHAPED_LENGTH_MAX) {
-    return 0;
-  }
-  let count = 0;
-  for (let at = 0; at < number.length; at++) {
-    const unit = number.charCodeAt(at);
-    if (unit < 0x20 || unit > 0x7e) {
-      return 0;
-    }
-    if (isDigit(unit)) {
-      count++;
-    }
-  }
-  return count;
+  const isShaped = number.length <= SHAPED_LENGTH_MAX && /^[\x20-\x7e]*$/.test(number);
+  return isShaped ? onlyDigits(number).length : 0;
 }
 
 /** The digits that a shaped token replaces; undefined if the algorithm falls back to `full`. */
@@ -91,23 +77,15 @@ function replacedSpan(algorithm: HashedAlgorithm, number: string): Span | undefi
   return undefined;
 }
 
-/** The number with hex characters in place of the digits of the span; undefined if none of these is a letter. */
-function shapedToken(number: string, span: Span, hex: string): string | undefined {
+/** The number with hex characters in place of the digits of the span; undefined if none of them is a letter. */
+function shapedToken(number: string, { from, to }: Span, hex: string): string | undefined {
   let token = '';
   let digit = 0;
-  let hasLetter = false;
   for (let at = 0; at < number.length; at++) {
-    let character = number.charAt(at);
-    if (isDigit(number.charCodeAt(at))) {
-      if (digit >= span.from && digit < span.to) {
-        character = hex.charAt(digit - span.from);
-        hasLetter ||= character >= 'a';
-      }
-      digit++;
-    }
-    token += character;
+    const isReplaced = isDigit(number.charCodeAt(at)) && digit++ >= from && digit <= to;
+    token += isReplaced ? hex.charAt(digit - 1 - from) : number.charAt(at);
   }
-  return hasLetter ? token : undefined;
+  return /[a-f]/.test(hex.slice(0, to - from)) ? token : undefined;
 }
 
 /** Sixteen digits that start with 9 and pass Luhn. The bias of the reduction is below 2^-200. */
@@ -118,10 +96,9 @@ function luhnToken(hex: string): string {
 }
 
 /**
- * The token of a number for one candidate digest (32 bytes of a keyed hash). Undefined if this candidate must be
- * skipped, which only happens to shaped tokens without a letter: they could be mistaken for a card number. Shaped
- * tokens have the length of the number and its other characters. `full` is 64 lowercase hex digits, and replaces a
- * shape for which the number is too short.
+ * The token of a number for one candidate digest (32 bytes of a keyed hash). Undefined if the candidate must be skipped:
+ * a shaped token without a letter could be mistaken for a card number. Shaped tokens keep the length and the other
+ * characters of the number. `full` is 64 lowercase hex digits, and replaces a shape for which the number is too short.
  */
 export function formatToken(
   algorithm: HashedAlgorithm,
@@ -139,7 +116,7 @@ export function formatToken(
   return span === undefined ? hex : shapedToken(number, span, hex);
 }
 
-/** Whether two numbers can have the same token, so that the store must search for a free candidate. */
+/** Tells whether two numbers can have the same token, so that the store must search for a free candidate. */
 export function isClashProne(algorithm: TokenAlgorithm, number: string): boolean {
   if (algorithm.kind === 'uuid') {
     return false;
@@ -152,8 +129,8 @@ const FULL = /^[\da-f]{64}$/;
 const LUHN = /^9\d{15}$/;
 
 /**
- * An algorithm by which a vault, with any key, can have made the token of this number; undefined if none can. So a token
- * never shows more of a number than one of ours.
+ * An algorithm by which a vault, with any key, can have made the token of this number; undefined if none can. An
+ * imported token therefore never shows more of a number than a generated one.
  */
 export function keptAlgorithm(token: string, number: string): TokenAlgorithm | undefined {
   if (UUID.test(token)) {

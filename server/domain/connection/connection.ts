@@ -1,49 +1,47 @@
-/** A third party's address and credentials: how they are read, kept and shown. */
-
 import { VaultError } from '../../core/errors.ts';
-import { CONNECTION_LIMITS } from '../../core/third-party.ts';
+import type { HeaderEntries } from '../../core/headers.ts';
+import { CONNECTION_LIMITS, HMAC_NAMES, PROXY_METHODS, type ProxyMethod } from '../../core/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseNamedPath } from '../json/named.ts';
-import { hasDotSegment, invalidAt, member, rejectOthers, textAt } from '../proxy/fields.ts';
-import { type HeaderLine, readHeaderLines } from '../proxy/headers.ts';
 import {
-  PROXY_METHODS,
-  type ProxyMethod,
-  readCertificateId,
-  readMethod,
-  splitUrl,
-} from '../proxy/request.ts';
+  hasDotSegment,
+  invalidAt,
+  member,
+  objectAt,
+  optionalAt,
+  PROXY_LIMITS,
+  rejectOthers,
+  textAt,
+} from '../proxy/fields.ts';
+import { checkHeaderName, readHeaderLines } from '../proxy/headers.ts';
+import { readCertificateId, readMethod, splitUrl } from '../proxy/request.ts';
 import { isIdentifier } from '../text/identifiers.ts';
 import { formatStoredAt } from '../text/time.ts';
-import { checkOwnHeader, readSigning, type Signing } from './signing.ts';
 
-/** What a connection is set up with. */
 export interface ConnectionSettings {
   /** Origin and path, without a trailing slash. */
   readonly baseUrl: string;
-  /** Added to every request, in place of the caller's own of these names; a name may come again. */
-  readonly headers: readonly HeaderLine[];
+  /** Added to every request, replacing the caller's headers of these names; names may repeat. */
+  readonly headers: HeaderEntries;
   readonly clientCertId?: string | undefined;
-  /** The only ones that may be sent; omitted: any. */
+  /** Allowed methods; omitted: any. */
   readonly methods?: readonly ProxyMethod[] | undefined;
-  /** What a path after `baseUrl` must begin with; omitted: any path. */
+  /** Allowed prefixes of a path after `baseUrl`; omitted: any path. */
   readonly paths?: readonly string[] | undefined;
   readonly sign?: Signing | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Rules that are applied to all that a proxied request sends through it, in their order. */
+  /** Rules for the data that a proxied request sends, in order. */
   readonly rules?: readonly string[] | undefined;
-  /** Paths of the members of a JSON reply that callers see who may not see data. */
+  /** Paths of the members of a JSON reply that callers without access to data see. */
   readonly reply?: readonly string[] | undefined;
 }
 
-/** A connection as it is kept. */
 export interface Connection extends ConnectionSettings {
   /** Times in ms since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** Public part of a connection. */
 export interface ShownConnection {
   id: string;
   base_url: string;
@@ -59,38 +57,29 @@ export interface ShownConnection {
   updated_at: string;
 }
 
-/** How the body of a connection is read. */
 interface ConnectionOptions {
-  /** The id that the path has; undefined where only the body has one. */
+  /** The id in the path; undefined if only the body has one. */
   readonly id?: string | undefined;
-  /** Whether members that are not known are errors. */
+  /** Unknown members are errors. */
   readonly refuseUnknown: boolean;
-  /** Whether the caller may decide what others see. */
+  /** The caller may decide what others see. */
   readonly mayReveal: boolean;
-  /** The connection that is replaced; undefined at creation. */
+  /** The replaced connection; undefined at creation. */
   readonly previous?: ConnectionSettings | undefined;
 }
 
 const NAMES = [
-  'id',
-  'base_url',
-  'headers',
-  'client_cert_id',
-  'methods',
-  'paths',
-  'sign',
-  'timeout_ms',
-  'rules',
-  'reply',
+  ...['id', 'base_url', 'headers', 'client_cert_id', 'methods'],
+  ...['paths', 'sign', 'timeout_ms', 'rules', 'reply'],
 ];
 /** Segments and slashes (RFC 3986, section 3.3). */
 const PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-F]{2})*)+$/i;
-/** Slashes that a server may decode after it has decided what a path is for. */
+/** Slashes that a server may decode after routing. */
 const ENCODED_SLASH = /%(?:2f|5c)/i;
 const PATH_EXPECTED =
   'without dot segments, encoded slashes, query, fragment, and characters that a URL must encode';
 
-/** Whether a text is a path that every server takes apart in the same way. */
+/** Tells whether every server parses a path in the same way. */
 function isPlainPath(text: string): boolean {
   return PATH.test(text) && !ENCODED_SLASH.test(text) && !hasDotSegment(text);
 }
@@ -117,7 +106,7 @@ function readBaseUrl(value: JsonValue | undefined, field: string): string {
   return origin + rest.replace(/(?<!\/)\/+$/, '');
 }
 
-function readOwnHeaders(value: JsonValue | undefined, field: string): readonly HeaderLine[] {
+function readOwnHeaders(value: JsonValue | undefined, field: string): HeaderEntries {
   const headers = readHeaderLines(value, field);
   for (const [at, [name]] of headers.entries()) {
     checkOwnHeader(name, `${field}[${at}]`);
@@ -129,7 +118,7 @@ function readOwnHeaders(value: JsonValue | undefined, field: string): readonly H
   return headers;
 }
 
-/** The different entries of a list that is not empty. */
+/** The distinct entries of a list that is not empty. */
 function readList<T>(
   value: JsonValue,
   field: string,
@@ -168,17 +157,7 @@ function readTimeout(value: JsonValue, field: string): number {
   return timeoutMs;
 }
 
-/** What `read` makes of a member, at its place; undefined where it is omitted. */
-function optionalAt<T>(
-  body: JsonObject,
-  name: string,
-  read: (value: JsonValue, field: string) => T,
-): T | undefined {
-  const value = member(body, name);
-  return value === undefined ? undefined : read(value, `body.${name}`);
-}
-
-/** The settings that decide what callers see: the rules for sent data, and the named members of replies. */
+/** Settings that decide what callers see. */
 type ShowingSettings = Pick<ConnectionSettings, 'rules' | 'reply'>;
 
 function readRuleId(value: JsonValue, field: string): string {
@@ -199,34 +178,35 @@ function readReplyPath(value: JsonValue, field: string): string {
 function readShowing(body: JsonObject): ShowingSettings {
   const { rulesMax, replyMax } = CONNECTION_LIMITS;
   const read = <T>(name: string, max: number, entry: (value: JsonValue, place: string) => T) =>
-    optionalAt(body, name, (value, field) =>
+    optionalAt(body, 'body', name, (value, field) =>
       Array.isArray(value) && value.length === 0 ? undefined : readList(value, field, max, entry),
     );
   return { rules: read('rules', rulesMax, readRuleId), reply: read('reply', replyMax, readReplyPath) };
 }
 
-/** The rejection, at its place, of what decides what others see, for a caller who may not. */
+/** The error for a setting that the caller may not decide. */
 export function needsReveal(field: string): VaultError {
   return new VaultError('not_allowed', { field, expected: 'needs `vault:read` and unmasked output' });
 }
 
-/** The same of a caller who may not decide it: what there was stays, and may be repeated. */
+/** Keeps the settings of a caller who may not decide them; the body may repeat them. */
 function keptShowing(body: JsonObject, previous: ShowingSettings = {}): ShowingSettings {
   const { rules, reply } = readShowing(body);
-  const kept = { rules: previous.rules, reply: previous.reply };
-  for (const [name, given] of Object.entries({ rules, reply })) {
-    const own = kept[name as keyof ShowingSettings];
+  for (const [name, given, own] of [
+    ['rules', rules, previous.rules],
+    ['reply', reply, previous.reply],
+  ] as const) {
     if (given !== undefined && (given.length !== own?.length || given.some((each, at) => each !== own[at]))) {
       throw needsReveal(`body.${name}`);
     }
   }
-  return kept;
+  return { rules: previous.rules, reply: previous.reply };
 }
 
 /**
- * Reads the body of a connection, and the id that it has there or in the path. Members that it does not know are errors
- * with `refuseUnknown`, null counts as omitted, and every fault is `invalid_request` at its place (`body.headers[2]`). Header
- * values are taken as they stand. Whether the host may be reached is checked by whoever can look it up.
+ * Reads the body of a connection, and its id from there or from the path. Null counts as omitted; every error is
+ * `invalid_request` at its place (`body.headers[2]`). Header values are literal. Whether the host is allowed is checked
+ * later, when it is resolved.
  */
 export function readConnection(
   body: JsonObject,
@@ -242,19 +222,21 @@ export function readConnection(
   const settings = {
     baseUrl,
     headers,
-    clientCertId: optionalAt(body, 'client_cert_id', readCertificateId),
-    methods: optionalAt(body, 'methods', (value, field) =>
+    clientCertId: optionalAt(body, 'body', 'client_cert_id', readCertificateId),
+    methods: optionalAt(body, 'body', 'methods', (value, field) =>
       readList(value, field, PROXY_METHODS.length, readMethod),
     ),
-    paths: optionalAt(body, 'paths', (value, field) => readList(value, field, pathsMax, readPath)),
-    sign: optionalAt(body, 'sign', (value, field) => readSigning(value, field, { headers, refuseUnknown })),
-    timeoutMs: optionalAt(body, 'timeout_ms', readTimeout),
+    paths: optionalAt(body, 'body', 'paths', (value, field) => readList(value, field, pathsMax, readPath)),
+    sign: optionalAt(body, 'body', 'sign', (value, field) =>
+      readSigning(value, field, { headers, refuseUnknown }),
+    ),
+    timeoutMs: optionalAt(body, 'body', 'timeout_ms', readTimeout),
     ...(mayReveal ? readShowing(body) : keptShowing(body, previous)),
   };
   return { id: named, settings };
 }
 
-/** A connection as callers see it: no value of a header, and no signing key. */
+/** The public part of a connection: no header values and no signing key. */
 export function showConnection(id: string, connection: Connection): ShownConnection {
   const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs, rules, reply } = connection;
   return {
@@ -275,11 +257,80 @@ export function showConnection(id: string, connection: Connection): ShownConnect
   };
 }
 
-/** Whether a connection takes a path behind its base URL: one below its prefixes, which are whole segments. */
+/** Tells whether a connection allows a path after its base URL: below one of its prefixes, which are whole segments. */
 export function takesPath({ paths = [''] }: Pick<ConnectionSettings, 'paths'>, path: string): boolean {
   const isBelow = (prefix: string): boolean => {
     const next = path[prefix.length];
     return path.startsWith(prefix) && (prefix.endsWith('/') || next === undefined || next === '/');
   };
   return !hasDotSegment(path) && paths.some(isBelow);
+}
+
+/** Settings that sign the requests of a connection. */
+export interface Signing {
+  readonly algorithm: (typeof HMAC_NAMES)[number];
+  /** Used as its UTF-8 bytes. */
+  readonly key: string;
+  readonly header: string;
+  /** A text with tags, see `payloadPartsOf`. */
+  readonly payload: string;
+}
+
+export type PayloadTag = 'method' | 'path' | 'timestamp' | 'body';
+
+/** A literal piece of a payload, or the name of its value. */
+export type PayloadPart = { readonly text: string } | { readonly tag: PayloadTag };
+const SIGNING_NAMES = ['algorithm', 'key', 'header', 'payload'];
+const TAG = /\{\{(method|path|timestamp|body)\}\}/;
+const PAYLOAD_EXPECTED =
+  'must have `{{body}}` or `{{path}}`, and no tags but `{{method}}`, `{{path}}`, `{{timestamp}}` and `{{body}}`';
+
+export function payloadPartsOf(payload: string): readonly PayloadPart[] {
+  // A pattern with one group makes text and tag alternate.
+  return payload
+    .split(TAG)
+    .map((piece, at) => (at % 2 === 0 ? { text: piece } : { tag: piece as PayloadTag }));
+}
+
+function readPayload(value: JsonValue | undefined, field: string): string {
+  const payload = textAt(value, field, CONNECTION_LIMITS.signPayloadMax);
+  const parts = payloadPartsOf(payload);
+  const isBound = parts.some((part) => 'tag' in part && (part.tag === 'body' || part.tag === 'path'));
+  if (!isBound || parts.some((part) => 'text' in part && part.text.includes('{{'))) {
+    throw invalidAt(field, PAYLOAD_EXPECTED);
+  }
+  return payload;
+}
+
+/** Rejects header names that a connection may not set, such as the vault's own. */
+export function checkOwnHeader(name: string, field: string): void {
+  checkHeaderName(name, field);
+  if (/^x-vault-/i.test(name)) {
+    throw invalidAt(field, 'must not be a header of the vault');
+  }
+}
+
+/** Reads `sign` of a connection with these headers, which must not include that of the signature. */
+export function readSigning(
+  value: JsonValue,
+  field: string,
+  { headers, refuseUnknown }: { readonly headers: HeaderEntries; readonly refuseUnknown: boolean },
+): Signing {
+  const object = objectAt(value, field);
+  if (refuseUnknown) {
+    rejectOthers(object, SIGNING_NAMES, field);
+  }
+  const algorithm = HMAC_NAMES.find((name) => name === member(object, 'algorithm'));
+  if (algorithm === undefined) {
+    const names = HMAC_NAMES.map((name) => `\`${name}\``).join(', ');
+    throw invalidAt(`${field}.algorithm`, `must be one of ${names}`);
+  }
+  const key = textAt(member(object, 'key'), `${field}.key`, CONNECTION_LIMITS.signKeyMax);
+  const headerField = `${field}.header`;
+  const header = textAt(member(object, 'header'), headerField, PROXY_LIMITS.headerNameMax);
+  checkOwnHeader(header, headerField);
+  if (headers.some(([name]) => name.toLowerCase() === header.toLowerCase())) {
+    throw invalidAt(headerField, 'must not be one of `headers`');
+  }
+  return { algorithm, key, header, payload: readPayload(member(object, 'payload'), `${field}.payload`) };
 }

@@ -1,38 +1,37 @@
-/** The secrets of a connection in the reply of a third party that repeats them. */
+/** Hides the secrets of a connection in replies that repeat them. */
 import type { HeaderEntries } from '../../core/headers.ts';
 import { HIDDEN } from '../mask/mask-text.ts';
 import { Matcher, Patterns, type Span } from '../text/matcher.ts';
 import { ESCAPING, type Stretch, Unescaper } from '../text/unescaper.ts';
-import type { Signing } from './signing.ts';
 
-/** What of a connection has secrets. */
-interface SecretParts {
+/** The part of a connection that has secrets. */
+interface SecretSource {
   readonly headers: HeaderEntries;
-  readonly sign?: Pick<Signing, 'key'> | undefined;
+  readonly sign?: { readonly key: string } | undefined;
 }
 
-/** Texts that no reply may show, as they are searched for. */
+/** Searched texts, which no reply may show. */
 export interface Secrets {
   readonly patterns: Patterns;
-  /** The same as texts of Latin-1. */
+  /** The same in Latin-1. */
   readonly list: readonly string[];
 }
 
-/** Headers whose values may stand in any reply. */
+/** Headers without secrets. */
 const NOT_SECRET = /^(?:accept|accept-.*|content-.*|user-agent|.*-version)$/i;
 /** Headers whose values may begin with the name of a scheme. */
 const WITH_SCHEME = /auth|key|token|secret/i;
 /** Shorter texts may be anything else in a reply. */
 const LENGTH_MIN = 8;
-/** A text of escapes may be shorter without them: it is then searched for as it is written only. */
+/** Minimum of a text after unescaping; a shorter one is searched for as written only. */
 const UNESCAPED_MIN = 6;
-/** How many notations within one another are taken off. */
+/** Nested notations that are removed. */
 const LEVELS = 3;
-/** What is searched at once, so that it takes little memory. */
+/** Bytes per search step, to bound memory. */
 const SLICE = 65_536;
 const STARS = Buffer.from(HIDDEN);
 
-/** A value, and what it has behind the name of a scheme; of Basic also the password, or the name that has none. */
+/** A value, and its part after the name of a scheme; for Basic also the password, or the name without one. */
 function partsOf(name: string, value: string): readonly string[] {
   const [, scheme = '', rest = ''] = (WITH_SCHEME.test(name) && /^([\w-]+)\s+(.*)$/s.exec(value)) || [];
   if (scheme.toLowerCase() !== 'basic') {
@@ -43,8 +42,7 @@ function partsOf(name: string, value: string): readonly string[] {
   return [value, rest, pair, at + 1 < pair.length ? pair.slice(at + 1) : pair.slice(0, at)];
 }
 
-/** The texts of a connection that no reply may show. */
-export function secretTexts({ headers, sign }: SecretParts): string[] {
+export function secretTexts({ headers, sign }: SecretSource): string[] {
   const values = headers
     .filter(([name]) => !NOT_SECRET.test(name))
     .flatMap(([name, value]) => partsOf(name, value));
@@ -52,13 +50,13 @@ export function secretTexts({ headers, sign }: SecretParts): string[] {
   return [...new Set(texts)];
 }
 
-/** The bytes of a text in UTF-8, and in Latin-1 where that has all its characters, each as text of Latin-1. */
+/** A text as UTF-8, and as Latin-1 if possible, each in a text of Latin-1. */
 function encodingsOf(text: string): readonly string[] {
   const utf8 = Buffer.from(text).toString('latin1');
   return /^[\0-\xff]*$/.test(text) ? [utf8, text] : [utf8];
 }
 
-/** A text of Latin-1 with all notations taken off: one that is whole, or after which an escape at its end may go on. */
+/** Removes all notations from a text of Latin-1. If not whole, an escape at its end may continue. */
 function unescaped(text: string, isWhole: boolean): string {
   let stretch: Stretch = { bytes: Buffer.from(text, 'latin1'), ends: new Float64Array(text.length) };
   for (let level = 0; level < LEVELS; level++) {
@@ -67,16 +65,16 @@ function unescaped(text: string, isWhole: boolean): string {
   return stretch.bytes.toString('latin1').replaceAll('+', ' ');
 }
 
-/** Texts as they are searched for; undefined without any. */
+/** Prepares a search; undefined without texts. */
 export function prepareSecrets(texts: readonly string[]): Secrets | undefined {
   if (texts.length === 0) {
     return undefined;
   }
   const list = texts.flatMap((text) => {
     const json = JSON.stringify(text).slice(1, -1);
-    // In common notations too, since with bytes before it a text may look like an escape.
+    // In common notations too, since bytes before a text can make it look like an escape.
     const written = [text, json, json.replaceAll('/', '\\/'), encodeURIComponent(text.toWellFormed())];
-    // Each surrogate may be escaped for itself. JSON without its backslashes has letters for line breaks.
+    // Each surrogate may be escaped by itself. JSON without its backslashes has letters for line breaks.
     const units = text.replaceAll(/[\ud800-\udfff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
     const bare = [text, json, units]
       .flatMap(encodingsOf)
@@ -88,14 +86,14 @@ export function prepareSecrets(texts: readonly string[]): Secrets | undefined {
   return { patterns: new Patterns(distinct), list: distinct };
 }
 
-/** Hides secrets in bytes that come in pieces. What may be the beginning of a secret waits for the next piece. */
+/** Hides secrets in a stream. A possible beginning of a secret is withheld until the next piece. */
 class SecretFilter {
-  /** The secrets found, as places in all bytes. */
+  /** The secrets found, by their positions in all bytes. */
   readonly #spans: Span[] = [];
   readonly #written: Matcher;
   readonly #unescaped: Matcher;
   readonly #unescapers = Array.from({ length: LEVELS }, () => new Unescaper());
-  /** The last bytes of those received, and the place up to which all are shown or hidden. */
+  /** The last received bytes, and the end of those that were shown or hidden. */
   #waiting = Buffer.alloc(0);
   #received = 0;
   #done = 0;
@@ -105,7 +103,7 @@ class SecretFilter {
     this.#unescaped = new Matcher(patterns, this.#spans);
   }
 
-  /** Takes a piece, and returns what can be shown. */
+  /** Adds a piece; returns the bytes that can be shown. */
   write(piece: Uint8Array): Buffer {
     const before = this.#waiting.length;
     this.#waiting = Buffer.concat([this.#waiting, piece]);
@@ -115,7 +113,6 @@ class SecretFilter {
     return this.#take(Math.min(this.#written.settled, this.#unescaped.settled));
   }
 
-  /** Returns the rest. */
   end(): Buffer {
     this.#search(Buffer.alloc(0), true);
     return this.#take(this.#received);
@@ -135,7 +132,7 @@ class SecretFilter {
     this.#unescaped.search(stretch);
   }
 
-  /** The waiting bytes before a place, with stars for secrets. Nothing that is found later starts before it. */
+  /** The waiting bytes before a position, with stars for secrets. Later matches start after it. */
   #take(end: number): Buffer {
     const start = this.#received - this.#waiting.length;
     const parts: Uint8Array[] = [];
@@ -156,13 +153,13 @@ class SecretFilter {
   }
 }
 
-/** Whether bytes have neither a secret nor anything that may be an escape. */
+/** Tells whether bytes contain no secret and nothing that may be an escape. */
 function isClear(bytes: Uint8Array, { list }: Secrets): boolean {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return ![...ESCAPING, ...list].some((each) => buffer.includes(each, 0, 'latin1'));
 }
 
-/** Bytes that are whole, without these secrets: the same ones if they have none. */
+/** Hides secrets in complete bytes; returns the same bytes if they have none. */
 export function hideSecrets(bytes: Uint8Array, secrets: Secrets): Uint8Array {
   if (isClear(bytes, secrets)) {
     return bytes;
@@ -172,12 +169,12 @@ export function hideSecrets(bytes: Uint8Array, secrets: Secrets): Uint8Array {
   return shown.equals(bytes) ? bytes : shown;
 }
 
-/** The value of a header, each of whose characters is a byte, without these secrets. */
+/** Hides secrets in the value of a header, a text of Latin-1. */
 export function hideSecretsInText(text: string, secrets: Secrets): string {
   return Buffer.from(hideSecrets(Buffer.from(text, 'latin1'), secrets)).toString('latin1');
 }
 
-/** The same for bytes that come in pieces. */
+/** Hides secrets in a stream. */
 export function createSecretFilter(secrets: Secrets): Transformer<Uint8Array, Uint8Array> {
   const filter = new SecretFilter(secrets);
   const show = (bytes: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void => {

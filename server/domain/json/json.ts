@@ -1,8 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 
 /**
- * A JSON number as the literal that the caller wrote (`1.10`, `-0`, `1e400`, forty digits), so that stored data is
- * returned exactly. Its creator must have checked the text (`isNumberLiteral`), which is written to JSON unchanged.
+ * A JSON number as its literal (`1.10`, `-0`, `1e400`, forty digits), so that stored data is returned exactly. Its
+ * creator must have checked the text (`isNumberLiteral`), which is written to JSON unchanged.
  */
 export class JsonNumber {
   readonly text: string;
@@ -18,14 +18,14 @@ export type JsonValue = string | boolean | null | JsonNumber | JsonValue[] | Jso
 /** A JSON object: members in the order of the text. A member named `__proto__` is ordinary data. */
 export type JsonObject = Map<string, JsonValue>;
 
-/** How many items a list may have; a longer one is `invalid_request` at `field`. */
+/** Limit for the items of a list; a longer one is `invalid_request` at `field`. */
 export interface ListLimit {
   readonly max: number;
   readonly field: string;
   readonly expected: string;
 }
 
-/** How far a text is read before it is refused. */
+/** Limits for parsing untrusted text. */
 export interface JsonLimits {
   /** Values in all; more are `invalid_request` at `body`. */
   readonly valuesMax?: number;
@@ -33,7 +33,6 @@ export interface JsonLimits {
   readonly lists?: Readonly<Record<string, ListLimit>>;
 }
 
-/** A position in a JSON text. */
 interface Cursor {
   readonly text: string;
   at: number;
@@ -43,7 +42,6 @@ interface Cursor {
 
 /** The maximum number of nested levels; the outermost one is level 1. */
 const DEPTH_MAX = 64;
-/** No text has as many values. */
 const VALUES_MAX = 0x3fff_ffff;
 
 const QUOTE = 0x22;
@@ -77,7 +75,7 @@ function skipSpace(cursor: Cursor): number {
   return unit;
 }
 
-/** Reads the rest of a string literal from its first backslash; the parser of the runtime decodes the escapes. */
+/** Reads a string literal from its first backslash; the parser of the runtime decodes the escapes. */
 function readEscaped(cursor: Cursor, start: number, firstBackslash: number): string {
   const { text } = cursor;
   let at = firstBackslash;
@@ -164,7 +162,7 @@ function readWord<T>(cursor: Cursor, word: string, value: T): T {
   return value;
 }
 
-/** The limit of a list that is a member of this name. */
+/** The limit of a list that is this member of the outermost object. */
 function listLimitOf({ limits: { lists } }: Cursor, levelsLeft: number, name: string) {
   return lists !== undefined && levelsLeft === DEPTH_MAX && Object.hasOwn(lists, name)
     ? lists[name]
@@ -265,15 +263,16 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Whether the whole text is a JSON number literal (RFC 8259, section 6), suitable for a {@link JsonNumber}. */
+/** Tells whether the whole text is a JSON number literal (RFC 8259, section 6), suitable for a {@link JsonNumber}. */
 export function isNumberLiteral(text: string): boolean {
   return numberEnd(text, 0) === text.length;
 }
 
 /**
  * Parses one JSON text (RFC 8259) from UTF-8 bytes without loss: numbers keep their literal, members their order,
- * escaped lone surrogates are kept. Throws `invalid_json` for malformed UTF-8, a byte order mark, duplicate member
- * names and text after the value, and `json_too_deep` for more than 64 nested levels, before it descends. It stops at the first value or item beyond a limit, and reads nothing after it. The errors contain no input.
+ * escaped lone surrogates are kept. Throws `invalid_json` for malformed UTF-8, a byte order mark, duplicate member names
+ * and text after the value, `json_too_deep` before it descends below 64 levels, and `invalid_request` at the first value
+ * or item beyond a limit. The errors contain no input.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits = {}): JsonValue {
   const cursor: Cursor = { text: decode(bytes), at: 0, valuesLeft: limits.valuesMax ?? VALUES_MAX, limits };
@@ -299,8 +298,8 @@ export function quoteJson(text: string): string {
 }
 
 /**
- * The compact JSON text of a value: no white space, members in order, numbers as they were written. It is well-formed
- * Unicode, so UTF-8 encodes it without loss, and {@link parseJson} returns the same value.
+ * The compact JSON text of a value: members in order, numbers as their literals. It is well-formed Unicode, and {@link
+ * parseJson} returns the same value.
  */
 export function stringifyJson(value: JsonValue): string {
   if (typeof value === 'string') {
@@ -326,7 +325,120 @@ export function stringifyJson(value: JsonValue): string {
   return value === null ? 'null' : value ? 'true' : 'false';
 }
 
+/** An object of the members that are not undefined. */
+export function definedMembers(members: Iterable<readonly [string, JsonValue | undefined]>): JsonObject {
+  const object: JsonObject = new Map();
+  for (const [name, value] of members) {
+    if (value !== undefined) {
+      object.set(name, value);
+    }
+  }
+  return object;
+}
+
 /** The size of {@link stringifyJson} in UTF-8 bytes, which the size limit of an object applies to. */
 export function jsonByteLength(value: JsonValue): number {
   return Buffer.byteLength(stringifyJson(value), 'utf8');
+}
+
+/**
+ * A JSON value as a JavaScript value, for bodies that are not stored: numbers lose their literal; objects have no
+ * prototype, so `__proto__` is an ordinary name.
+ */
+export function toPlain(value: JsonValue): unknown {
+  if (value instanceof JsonNumber) {
+    return Number(value.text);
+  }
+  if (Array.isArray(value)) {
+    return value.map(toPlain);
+  }
+  if (!(value instanceof Map)) {
+    return value;
+  }
+  const plain: Record<string, unknown> = Object.create(null);
+  for (const [name, member] of value) {
+    plain[name] = toPlain(member);
+  }
+  return plain;
+}
+
+/** Skips white space in the bytes of valid JSON, and the separator that is expected there. */
+function skipBytes(text: Uint8Array, from: number, separator?: number): number {
+  let at = from;
+  while (at < text.length && ((text[at] ?? 0) <= 0x20 || text[at] === separator)) {
+    at++;
+  }
+  return at;
+}
+
+/** The end of the string whose first quote is at `from`. */
+function stringEnd(text: Uint8Array, from: number): number {
+  let at = from + 1;
+  while (at < text.length && text[at] !== QUOTE) {
+    at += text[at] === BACKSLASH ? 2 : 1;
+  }
+  return at + 1;
+}
+
+/** The end of the value that begins at `from`. */
+function valueEnd(text: Uint8Array, from: number): number {
+  let at = from;
+  for (let depth = 0; at < text.length; ) {
+    const byte = text[at] ?? 0;
+    const isClose = byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
+    if (depth === 0 && (isClose || byte === COMMA || byte <= 0x20)) {
+      return at;
+    }
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth++;
+    } else if (isClose) {
+      depth--;
+    }
+    at = byte === QUOTE ? stringEnd(text, at) : at + 1;
+  }
+  return at;
+}
+
+/**
+ * The texts of the members of an object by their names, as views; undefined for another value. `text` must be valid
+ * JSON. A duplicate name: `invalid_json`.
+ */
+export function splitObject(text: Uint8Array): Map<string, Uint8Array> | undefined {
+  let at = skipBytes(text, 0);
+  if (text[at] !== OPEN_BRACE) {
+    return undefined;
+  }
+  const members = new Map<string, Uint8Array>();
+  at = skipBytes(text, at + 1);
+  while (at < text.length && text[at] !== CLOSE_BRACE) {
+    const nameEnd = stringEnd(text, at);
+    const name = parseJson(text.subarray(at, nameEnd));
+    const start = skipBytes(text, nameEnd, COLON);
+    const end = valueEnd(text, start);
+    if (typeof name !== 'string' || members.has(name)) {
+      fail();
+    }
+    members.set(name, text.subarray(start, end));
+    at = skipBytes(text, end, COMMA);
+  }
+  return members;
+}
+
+/** The texts of the items of a list, as views; undefined for another value or more items. `text` must be valid JSON. */
+export function splitList(text: Uint8Array, itemsMax: number): Uint8Array[] | undefined {
+  let at = skipBytes(text, 0);
+  if (text[at] !== OPEN_BRACKET) {
+    return undefined;
+  }
+  const items: Uint8Array[] = [];
+  at = skipBytes(text, at + 1);
+  while (at < text.length && text[at] !== CLOSE_BRACKET) {
+    if (items.length === itemsMax) {
+      return undefined;
+    }
+    const end = valueEnd(text, at);
+    items.push(text.subarray(at, end));
+    at = skipBytes(text, end, COMMA);
+  }
+  return items;
 }

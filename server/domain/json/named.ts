@@ -1,8 +1,5 @@
-/**
- * Paths that name members, such as `items[*].id`, and what they show of a JSON value. Steps belong to no format: another
- * one reads the same steps and walks its own values.
- */
-import { JsonNumber, type JsonValue, parseJson } from './json.ts';
+/** Paths such as `items[*].id`, and the part of a JSON value that they show. */
+import { JsonNumber, type JsonValue } from './json.ts';
 
 /** `*`: a member of any name. */
 const ANY_MEMBER: unique symbol = Symbol('*');
@@ -15,13 +12,6 @@ type NamedStep = string | number | typeof ANY_MEMBER | typeof ANY_ITEM;
 /** A parsed path, never empty. */
 export type NamedPath = readonly NamedStep[];
 
-/** Prepared paths, as a tree: each is a way from the root to a node that is an end. */
-export interface NamedPaths {
-  end: boolean;
-  readonly next: Map<NamedStep, NamedPaths>;
-}
-
-/** The maximum number of paths that are used together. */
 export const NAMED_PATHS_MAX = 64;
 
 const STEPS_MAX = 16;
@@ -30,26 +20,20 @@ const CHARACTERS_MAX = 255;
 /** `[*]`, `[0]`, `["name"]` or a plain name; indexes have at most nine digits. */
 const TOKEN = /\[(?:(\*|0|[1-9]\d{0,8})|("(?:[^"\\]|\\.)*"))\]|([^.[\]]+)/y;
 
-const encoder = new TextEncoder();
-
-/** The text that a JSON string literal stands for; undefined if it is none. */
+/** The text of a JSON string literal; undefined if it is invalid or has a lone surrogate. */
 function readLiteral(literal: string): string | undefined {
-  // The encoder would replace a lone surrogate, and the path would name another member.
-  if (!literal.isWellFormed()) {
-    return undefined;
-  }
   try {
-    const name = parseJson(encoder.encode(literal));
-    return typeof name === 'string' ? name : undefined;
+    const name: unknown = JSON.parse(literal);
+    return typeof name === 'string' && name.isWellFormed() ? name : undefined;
   } catch {
     return undefined;
   }
 }
 
 /**
- * Parses a path: steps joined by dots, each a name or `*`, then any number of `[n]` or `[*]`. A step `["a.b"]` holds a
- * JSON string, and the dot before it may be left out. A path may begin with `[n]` or `[*]`. Undefined if the text is no
- * path, has more than 255 characters, or more than 16 steps (indexes count with the step before them).
+ * Parses a path: steps joined by dots, each a name or `*`, followed by any number of `[n]` or `[*]`. A step `["a.b"]`
+ * holds a JSON string; the dot before it may be omitted. A path may begin with `[n]` or `[*]`. Undefined for other
+ * texts, over 255 characters, and over 16 steps (indexes count with the step before them).
  */
 export function parseNamedPath(text: string): NamedPath | undefined {
   if (text === '' || text.length > CHARACTERS_MAX) {
@@ -77,49 +61,33 @@ export function parseNamedPath(text: string): NamedPath | undefined {
   return steps > STEPS_MAX ? undefined : path;
 }
 
-function createNode(): NamedPaths {
-  return { end: false, next: new Map() };
-}
-
 /**
- * Prepares paths that {@link parseNamedPath} accepts. Any other text, and paths after the first
- * {@link NAMED_PATHS_MAX}, name nothing: a mistake shows less, never more.
+ * Prepares paths that {@link parseNamedPath} accepts. Other texts, and paths after the first {@link NAMED_PATHS_MAX},
+ * are ignored: a mistake shows less, never more.
  */
-export function prepareNamed(paths: readonly string[]): NamedPaths {
-  const root = createNode();
-  for (const text of paths.slice(0, NAMED_PATHS_MAX)) {
-    const path = parseNamedPath(text);
-    let node = root;
-    for (const step of path ?? []) {
-      let next = node.next.get(step);
-      if (next === undefined) {
-        next = createNode();
-        node.next.set(step, next);
-      }
-      node = next;
-    }
-    node.end ||= path !== undefined;
-  }
-  return root;
+export function prepareNamed(paths: readonly string[]): readonly NamedPath[] {
+  return paths
+    .slice(0, NAMED_PATHS_MAX)
+    .map(parseNamedPath)
+    .filter((path) => path !== undefined);
 }
 
-/** All nodes that the way to a value leads to, as one. A tree has at most {@link NAMED_PATHS_MAX} at one level. */
+/** A place in a value, for all paths that lead to it. */
 interface Place {
-  readonly nodes: readonly NamedPaths[];
-  /** Whether a path ends here. */
+  readonly paths: readonly NamedPath[];
+  /** A path ends here. */
   readonly end: boolean;
-  /** The places after each step of the nodes; undefined where nothing has needed it yet. */
+  /** The places after each first step; undefined until used. */
   readonly next: Map<NamedStep, Place | undefined>;
 }
 
-function createPlace(nodes: readonly NamedPaths[]): Place {
-  const next = new Map<NamedStep, Place | undefined>();
-  for (const node of nodes) {
-    for (const step of node.next.keys()) {
-      next.set(step, undefined);
-    }
-  }
-  return { nodes, end: nodes.some(({ end }) => end), next };
+function createPlace(paths: readonly NamedPath[]): Place {
+  const steps = paths.flatMap((path) => path.slice(0, 1));
+  return {
+    paths,
+    end: paths.some(({ length }) => length === 0),
+    next: new Map(steps.map((step) => [step, undefined])),
+  };
 }
 
 /** The place after a step; undefined if no path goes there. Members that no path names by name share one place. */
@@ -133,18 +101,8 @@ function follow(
   if (known !== undefined || !place.next.has(key)) {
     return known;
   }
-  const nodes: NamedPaths[] = [];
-  for (const node of place.nodes) {
-    const named = key === any ? undefined : node.next.get(key);
-    const other = node.next.get(any);
-    if (named !== undefined) {
-      nodes.push(named);
-    }
-    if (other !== undefined) {
-      nodes.push(other);
-    }
-  }
-  const created = createPlace(nodes);
+  const through = place.paths.filter(([first]) => first === key || first === any);
+  const created = createPlace(through.map((path) => path.slice(1)));
   place.next.set(key, created);
   return created;
 }
@@ -179,10 +137,9 @@ function pick(value: JsonValue, place: Place): JsonValue | undefined {
 }
 
 /**
- * What the paths show of a value: the texts, numbers, truth values and nulls that a path ends at, in the objects and
- * lists around them. All else is left out; undefined if nothing is shown. Visits each value at most once, whatever the
- * paths are.
+ * The part of a value that the paths show: texts, numbers, booleans and nulls at the end of a path, in their objects
+ * and lists; undefined if nothing is shown. Visits each value at most once.
  */
-export function pickNamed(value: JsonValue, paths: NamedPaths): JsonValue | undefined {
-  return pick(value, createPlace([paths]));
+export function pickNamed(value: JsonValue, paths: readonly NamedPath[]): JsonValue | undefined {
+  return pick(value, createPlace(paths));
 }

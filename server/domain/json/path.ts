@@ -16,8 +16,8 @@ export const WHOLE = '*';
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
 /**
- * Parses a dotted path such as `card.number` or `cards.0.number`. Every text is a path: an empty step is the member
- * with the empty name, and `*`, `__proto__` and `constructor` are ordinary names.
+ * Parses a dotted path such as `card.number` or `cards.0.number`. Every text is a path: an empty step is the member with
+ * the empty name, and `*` is an ordinary name.
  */
 export function parseSteps(text: string): PathStep {
   let path: Path;
@@ -37,21 +37,19 @@ export function parsePath(text: string): Path {
   return text === WHOLE ? undefined : parseSteps(text);
 }
 
-/** The number of steps of a path, without parsing it. */
 export function countSteps(text: string): number {
   return text.split('.').length;
 }
 
-/** The index of an array that a step names; undefined if it is no index or out of range. */
+/** The array index that a step names; undefined if it is no index or out of range. */
 export function indexIn(items: readonly JsonValue[], step: string): number | undefined {
   const index = INDEX.test(step) ? Number(step) : items.length;
   return index < items.length ? index : undefined;
 }
 
 /**
- * The value at a path, undefined if there is none. Objects are accessed by member name, arrays by index (`cards.0`).
- * At each level, a member whose name is the complete rest of the path, including dots, takes precedence over nested
- * objects.
+ * The value at a path, undefined if there is none. A member whose name is the complete rest of the path, including dots,
+ * takes precedence over nested objects.
  */
 export function readPath(value: JsonValue, path: Path): JsonValue | undefined {
   let at: JsonValue | undefined = value;

@@ -1,21 +1,15 @@
-/** How a text is masked, in whole or except for its end. */
+import { countCharacters } from '../text/identifiers.ts';
 
-/** What stands for a value that is hidden, whatever its length. */
+/** Replacement of a hidden value of any length. */
 export const HIDDEN = '********';
-/** The characters that stay visible (PCI DSS 3.4.1). */
+/** Visible characters (PCI DSS 3.4.1). */
 const VISIBLE = 4;
 const SPACE = 0x20;
 
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/** Whether the unit at `at` is the second half of a surrogate pair. */
+/** Tells whether the unit at `at` is the second half of a surrogate pair. */
 function endsPair(text: string, at: number): boolean {
-  return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff && at > 0 && (text.codePointAt(at - 1) ?? 0) > 0xffff;
 }
 
 /** The start of the visible part: before the fourth-last non-space character, or 0. */
@@ -30,7 +24,7 @@ function visibleFrom(text: string): number {
   return at;
 }
 
-/** One `*` for each code point before `end`; spaces are kept. */
+/** One `*` for each code point before `end`, except spaces. */
 function starsUpTo(text: string, end: number): string {
   let stars = '';
   let run = 0;
@@ -46,9 +40,8 @@ function starsUpTo(text: string, end: number): string {
 }
 
 /**
- * Masks a text: every non-space character becomes `*`, except the last four non-space characters; spaces (U+0020) are
- * kept. Characters are code points. A text of at most four non-space characters is therefore unchanged, which is why
- * verification codes are masked with {@link maskWhole}.
+ * Masks a text except for its last four non-space characters; spaces (U+0020) are kept. Characters are code points. A
+ * text of four characters or less is unchanged: verification codes need {@link maskWhole}.
  */
 export function maskText(text: string): string {
   const from = visibleFrom(text);
@@ -57,11 +50,5 @@ export function maskText(text: string): string {
 
 /** Masks a text completely: one `*` for each code point, including spaces. */
 export function maskWhole(text: string): string {
-  let count = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (!endsPair(text, at)) {
-      count++;
-    }
-  }
-  return '*'.repeat(count);
+  return '*'.repeat(countCharacters(text));
 }

@@ -4,15 +4,15 @@ import { indexIn } from '../json/path.ts';
 import { maskNumberLiteral, maskNumbersIn } from './found-numbers.ts';
 import { maskText, maskWhole } from './mask-text.ts';
 
-/** How a value is masked: all but the last four non-space characters, or all characters. */
+/** Style of masking: all but the last four non-space characters, or all characters. */
 type Style = 'last_four' | 'whole';
 
-/** How a member with this name is masked; undefined: not at all. */
+/** Style for a member with this name; undefined: not masked. */
 type StyleOf = (name: string) => Style | undefined;
 
 /**
- * Masks a value. Values inside it are masked in the style `within`; verification codes inside it are masked
- * completely, and names that are card numbers as everywhere.
+ * Masks a value; values inside it in the style `within`, verification codes inside it completely, and names that are
+ * card numbers as everywhere.
  */
 function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   if (value === null) {
@@ -36,12 +36,12 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   return style === 'whole' ? maskWhole(text) : maskText(text);
 }
 
-/** What a walk over a tree masks. */
+/** Settings of a walk over a tree. */
 interface Masks {
   readonly styleOf: StyleOf;
-  /** The style of values inside a member that has one, where it is not the same. */
+  /** Style of values inside a masked member, if different. */
   readonly within: Style | undefined;
-  /** Whether card numbers are masked in values that no name gives a style, and in names. */
+  /** Card numbers are masked in names and in values without a style. */
   readonly findsNumbers: boolean;
 }
 
@@ -50,7 +50,7 @@ function maskMember(name: string, member: JsonValue, masks: Masks): JsonValue {
   return style === undefined ? maskWith(member, masks) : maskValue(member, style, masks.within ?? style);
 }
 
-/** Masks names that are numbers themselves. Two that become the same stay two members. */
+/** Masks names that are card numbers. Two that become the same stay two members. */
 export function maskNames(object: JsonObject): void {
   if (object.keys().every((name) => maskNumbersIn(name) === name)) {
     return;
@@ -66,7 +66,6 @@ export function maskNames(object: JsonObject): void {
   }
 }
 
-/** Masks a value and the members in it, at any depth. Objects and arrays are changed in place. */
 function maskWith(value: JsonValue, masks: Masks): JsonValue {
   if (value instanceof Map) {
     for (const [name, member] of value) {
@@ -85,7 +84,7 @@ function maskWith(value: JsonValue, masks: Masks): JsonValue {
   return value;
 }
 
-/** A value in which card numbers are masked that no name tells of; the value itself if it has none. */
+/** Masks card numbers in a value whose name tells nothing; returns the value itself if it has none. */
 export function maskUnnamed(value: string | JsonNumber): JsonValue {
   if (typeof value === 'string') {
     return maskNumbersIn(value);
@@ -102,17 +101,16 @@ const FORCED: Masks = {
 };
 
 /**
- * Masks what an account without unmasked output never sees (PCI DSS 3.4.1): members with number names except for their
- * last four characters, sensitive authentication data completely, at any depth, and every card number within other texts,
- * numbers and names. Numbers and booleans become the masked text of their literal, nested values are masked completely,
- * null is unchanged. Changes the given tree and returns it.
+ * Masks the data that an account without unmasked output never sees (PCI DSS 3.4.1): members with number names except
+ * for their last four characters, sensitive authentication data completely, at any depth, and card numbers within other
+ * texts, numbers and names. Numbers and booleans become the masked text of their literal, nested values are masked
+ * completely, null is unchanged. Changes the given tree and returns it.
  */
 export function maskForced(value: JsonObject): JsonObject {
   maskWith(value, FORCED);
   return value;
 }
 
-/** The member or item of a value; undefined if there is none. */
 function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
   if (parent instanceof Map) {
     return parent.get(name);
@@ -121,7 +119,6 @@ function childOf(parent: JsonValue | undefined, name: string): JsonValue | undef
   return Array.isArray(parent) && index !== undefined ? parent[index] : undefined;
 }
 
-/** Masks the value at a dotted path, if it exists. */
 function maskPath(root: JsonObject, path: string): void {
   const steps = path.split('.');
   const last = steps.pop() ?? '';
@@ -143,10 +140,10 @@ function maskPath(root: JsonObject, path: string): void {
 }
 
 /**
- * Masks the fields that a caller lists (`mask_fields`): a plain name masks every member with exactly that name at any
- * depth, a dotted path the one value at it (`card.number`, `cards.0.number`). Sensitive authentication data is masked
- * completely, all other members except for their last four characters; unknown fields are ignored. Changes the given
- * tree and returns it.
+ * Masks the fields that a caller lists (`mask_fields`): a plain name masks every member of that name at any depth, a
+ * dotted path the value at it (`card.number`, `cards.0.number`). Sensitive authentication data is masked completely, all
+ * other members except for their last four characters; unknown fields are ignored. Changes the given tree and returns
+ * it.
  */
 export function maskFields(value: JsonObject, fields: readonly string[]): JsonObject {
   if (fields.length === 0) {

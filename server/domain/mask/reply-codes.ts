@@ -1,21 +1,18 @@
-/** Hides the values behind the names of codes in a third party's text. */
+/** Hides the values of verification codes, by their names, in a third party's text. */
 import { isDigit } from '../card/digits.ts';
 import { isSadName } from '../card/sensitive-names.ts';
 import { remembered } from '../text/remembered.ts';
 import { HIDDEN } from './mask-text.ts';
 import { visitJson } from './reply-json.ts';
-import { type Edits, editsOf, findUnit, type View, widthAt, writtenFrom } from './reply-view.ts';
+import { Edits, findUnit, type View, widthAt, writtenFrom } from './reply-view.ts';
 
 const [QUOTE, APOSTROPHE, AMPERSAND, STAR, COLON, SLASH] = [0x22, 0x27, 0x26, 0x2a, 0x3a, 0x2f];
 const [LESS, EQUALS, GREATER, OPEN_LIST, OPEN_OBJECT] = [0x3c, 0x3d, 0x3e, 0x5b, 0x7b];
 
-/** How far a name may go back from what stands behind it, and forward from what stands before it. */
+/** Distances in which a name is searched before a value, and a value after a name. */
 const NAME_MAX = 64;
 const SPACES_MAX = 8;
 const WORDS_MAX = 3;
-
-const CHARACTERS_OF_NAMES = /[\w.\-[\]]/;
-const DELIMITERS = /[\s"'<>&,;}\])]/;
 
 function tableOf(pattern: RegExp): (unit: number) => boolean {
   const table = Uint8Array.from({ length: 0x80 }, (_, unit) =>
@@ -23,9 +20,9 @@ function tableOf(pattern: RegExp): (unit: number) => boolean {
   );
   return (unit) => table[unit] === 1;
 }
-const isOfName = tableOf(CHARACTERS_OF_NAMES);
+const isOfName = tableOf(/[\w.\-[\]]/);
 const isOfTag = tableOf(/[\w.\-:]/);
-const isDelimiter = tableOf(DELIMITERS);
+const isDelimiter = tableOf(/[\s"'<>&,;}\])]/);
 const isSpace = tableOf(/\s/);
 const isBetween = tableOf(/[\s:=>]/);
 const isLineEnd = tableOf(/[\r\n]/);
@@ -34,10 +31,10 @@ function isQuote(unit: number): boolean {
   return unit === QUOTE || unit === APOSTROPHE;
 }
 
-/** What vendors put before their names. */
+/** Prefixes of vendors' names. */
 const VENDOR = /^(?:x[-_]|ssl_|vpc_|ds_merchant_)/i;
 
-/** Whether a name is one of a code, or is that of a part of it: `card.cvc`, `card[cvc]`, `cvc[value]`, `x_cvv`. */
+/** Tells whether a name or a part of it is that of a code: `card.cvc`, `card[cvc]`, `cvc[value]`, `x_cvv`. */
 const isCodeName = remembered(
   (name) =>
     isSadName(name) ||
@@ -45,13 +42,12 @@ const isCodeName = remembered(
     (/[.[\]:/]/.test(name) && name.split(/[.[\]:/]+/).some(isSadName)),
 );
 
-/** Whether the last words are a name of a code: `Security Code`. */
+/** Tells whether the last words name a code: `Security Code`. */
 const endsWithCodeName = remembered((text) => {
   const words = text.trim().split(/ +/).slice(-WORDS_MAX);
   return isCodeName(words.at(-1) ?? '') || words.some((_, at) => isSadName(words.slice(at).join('')));
 });
 
-/** A part of a text in which names are looked for. */
 interface Part {
   readonly view: View;
   readonly from: number;
@@ -60,10 +56,9 @@ interface Part {
   readonly isForm: boolean;
 }
 
-/** The name before a place: undefined if it is not that of a code. */
 interface CodeName {
   readonly name: string;
-  /** The quote behind the name as it is written; empty if there is none. */
+  /** The quote after the name in the source; empty if there is none. */
   readonly quote: string;
 }
 
@@ -96,7 +91,7 @@ function codeNameBefore({ view, from }: Part, at: number): CodeName | undefined 
   return endsWithCodeName(name) ? { name, quote: '' } : undefined;
 }
 
-/** The end of a list or an object that begins at `at`; `to` if it has none. */
+/** The end of a list or object at `at`; `to` if it has none. */
 function bracketsEnd({ view, to }: Part, at: number, quoteWidth: number): number {
   let depth = 0;
   for (let place = at; place < to; place++) {
@@ -115,12 +110,12 @@ function bracketsEnd({ view, to }: Part, at: number, quoteWidth: number): number
   return to;
 }
 
-/** Hides a value that stands in no quotes, and tells where it ends. */
+/** Hides a value without quotes; returns its end. */
 function hideBare(part: Part, at: number, sign: number, { name, quote }: CodeName): number {
   const { view, to, edits } = part;
   const { text } = view;
   const width = widthAt(view, sign);
-  // A track has spaces and marks in it.
+  // A track contains spaces and punctuation.
   const isEnd = /track|stripe/i.test(name) && quote === '' ? isLineEnd : isDelimiter;
   let end = at;
   let hasCode = quote !== '' || text.charCodeAt(sign) === EQUALS;
@@ -135,7 +130,7 @@ function hideBare(part: Part, at: number, sign: number, { name, quote }: CodeNam
   return end;
 }
 
-/** Hides what stands behind a `:` or `=`, if a name of a code stands before it, and tells from where to look on. */
+/** Hides the value after a `:` or `=`, if the name of a code precedes; returns the place to continue. */
 function hideBehindSign(part: Part, sign: number): number {
   const { view, to, edits, isForm } = part;
   const { text } = view;
@@ -171,7 +166,7 @@ function hideBehindSign(part: Part, sign: number): number {
   return hideBare(part, at, sign, found);
 }
 
-/** The end of the name of an element that begins at `at`. */
+/** The end of an element's name at `at`. */
 function tagNameEnd({ view, to }: Part, at: number): number {
   const furthest = Math.min(to, at + NAME_MAX);
   let end = at;
@@ -181,13 +176,13 @@ function tagNameEnd({ view, to }: Part, at: number): number {
   return end;
 }
 
-/** The name of an element without its namespace, in small letters. */
+/** An element's name without its namespace, in small letters. */
 function localName({ view }: Part, from: number, to: number): string {
   const name = view.text.slice(from, to);
   return name.slice(name.lastIndexOf(':') + 1).toLowerCase();
 }
 
-/** Hides the attributes of an element with the name of a code, and gives the place of its `>`. */
+/** Hides the attributes of an element that names a code; returns the place of its `>`. */
 function hideAttributes({ view, to, edits }: Part, from: number, width: number): number {
   const { text } = view;
   for (let at = from; at < to; at++) {
@@ -216,7 +211,7 @@ function findText({ view, to }: Part, wanted: string, at: number): number {
   return to;
 }
 
-/** Where the end of an element stands, for one with this name whose content begins at `at`. */
+/** The end tag of an element with this name whose content begins at `at`. */
 function contentEnd(part: Part, at: number, name: string): number {
   const { text } = part.view;
   let depth = 1;
@@ -245,7 +240,7 @@ function contentEnd(part: Part, at: number, name: string): number {
   return part.to;
 }
 
-/** Hides an element that begins at `at`, if it has the name of a code, and tells from where to look on. */
+/** Hides an element at `at` that names a code; returns the place to continue. */
 function hideElement(part: Part, at: number): number {
   const { view, to, edits } = part;
   const nameTo = tagNameEnd(part, at + 1);
@@ -278,18 +273,17 @@ function hideInPart(part: Part): void {
   }
 }
 
-/** Hides codes in a text of any kind. */
 export function hideCodes(view: View, isForm: boolean): string {
-  const edits = editsOf(view);
+  const edits = new Edits(view);
   hideInPart({ view, from: 0, to: view.text.length, edits, isForm });
   return edits.result();
 }
 
-/** Hides codes in a JSON text: all that is below a name of a code, and codes in texts. The result is JSON too. */
+/** Hides codes in a JSON text: values under the name of a code, and codes in texts. The result is JSON. */
 export function hideJsonCodes(view: View): string {
-  const edits = editsOf(view);
+  const edits = new Edits(view);
   let depth = 0;
-  // The depth of the list or object that is hidden; 0: none is.
+  // Depth of the hidden list or object; 0: none.
   let hiddenDepth = 0;
   let isNext = false;
   const takesHidden = (): boolean => {
@@ -305,7 +299,7 @@ export function hideJsonCodes(view: View): string {
   visitJson(view, {
     name(from, to) {
       isNext = isCodeName(view.text.slice(from, to));
-      // A form that was read as one name.
+      // A form may be read as one name.
       hideInPart({ view, from, to, edits, isForm: false });
     },
     text(from, to) {

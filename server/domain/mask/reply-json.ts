@@ -1,11 +1,10 @@
-/** The tokens of a JSON text. */
 import { isDigit } from '../card/digits.ts';
 import { findUnit, type View, widthAt } from './reply-view.ts';
 
 const [QUOTE, COLON, MINUS] = [0x22, 0x3a, 0x2d];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** The places of names and texts are those between the quotes. */
+/** Receives the tokens of a JSON text; names and texts without their quotes. */
 export interface JsonVisitor {
   name(from: number, to: number): void;
   text(from: number, to: number): void;
@@ -25,7 +24,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** Whether a text is JSON, or one JSON text a line. */
+/** Accepts JSON, and JSON lines. */
 export function isJsonText(text: string): boolean {
   const bare = text.startsWith('\ufeff') ? text.slice(1) : text;
   return (
@@ -45,7 +44,7 @@ function isOfWord(unit: number): boolean {
   );
 }
 
-/** The first place from `at` on whose character is of another kind. */
+/** The next character of another kind. */
 function skip(text: string, isOfKind: (unit: number) => boolean, at: number): number {
   let end = at;
   while (end < text.length && isOfKind(text.charCodeAt(end))) {

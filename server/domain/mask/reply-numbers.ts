@@ -1,19 +1,22 @@
-/** Finds stored numbers and card numbers among digits, in time linear in their count. */
+/** Stored numbers and card numbers among digits, found in linear time. */
 import { onlyDigits } from '../card/digits.ts';
+import { luhnSums, partPassesLuhn } from '../card/luhn.ts';
+import { isMaskedNumberName } from '../card/sensitive-names.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 
-/** The lengths of numbers that are found by their check digit. */
+/** Lengths of numbers that are found by their check digit. */
 const [LUHN_MIN, LUHN_MAX] = [13, 19];
-/** From so many digits on, a stored number is found within others; a shorter one only alone. */
+/** Stored numbers with this length are also found within other digits, shorter ones only alone. */
 const WITHIN_MIN = 12;
 const ALONE_MIN = 6;
-/** So many digits of a longer stored number are looked for. */
+/** Searched digits of a longer stored number. */
 const PREFIX_MAX = 64;
 
-/** An automaton after Aho and Corasick. */
+/** An Aho–Corasick automaton. */
 export interface Automaton {
-  /** The next state for each state and digit. */
+  /** Next state for each state and digit. */
   readonly next: Int32Array;
-  /** For each state the longest number that ends there, counted from 1; 0: none. */
+  /** For each state the longest number that ends there, counted from 1, or 0. */
   readonly ends: Int32Array;
 }
 
@@ -44,7 +47,7 @@ export function automatonOf(numbers: readonly string[]): Automaton {
   const automaton = { next: new Int32Array(size * 10), ends: new Int32Array(size) };
   const { next, ends } = automaton;
   const states = treeOf(numbers, automaton);
-  // In the order of their depth: where the longest other beginning goes on.
+  // In breadth-first order: the longest proper suffix of each state.
   const others = new Int32Array(states);
   const queue = new Int32Array(states);
   let queued = 1;
@@ -68,7 +71,6 @@ export function automatonOf(numbers: readonly string[]): Automaton {
   return automaton;
 }
 
-/** The state behind a digit. */
 export function stateAfter({ next }: Automaton, state: number, unit: number): number {
   return next[state * 10 + unit - 0x30] ?? ROOT;
 }
@@ -79,7 +81,7 @@ export interface StoredNumbers {
   readonly alone: ReadonlySet<string>;
 }
 
-/** Prepares a search. Numbers with fewer than 6 digits may be anything else in a reply, and are not looked for. */
+/** Prepares a search. Numbers with fewer than 6 digits are ignored: they may be anything else in a reply. */
 export function prepareNumbers(numbers: readonly string[]): StoredNumbers {
   const all = [...new Set(numbers.map(onlyDigits))];
   const long = all.filter(({ length }) => length >= WITHIN_MIN);
@@ -100,20 +102,12 @@ function holdsOneOf(automaton: Automaton, digits: string): boolean {
   return false;
 }
 
-/** Whether 13 to 19 of the digits in a row pass Luhn: by sums, so that each part is looked at in one step. */
+/** Tells whether 13 to 19 consecutive digits pass Luhn. */
 export function holdsLuhnNumber(digits: string): boolean {
-  const { length } = digits;
-  // Sums up to each digit, modulo 10, with every second digit doubled: those at even places, or those at odd ones.
-  const sums = [new Uint8Array(length + 1), new Uint8Array(length + 1)] as const;
-  for (let at = 0; at < length; at++) {
-    const digit = digits.charCodeAt(at) - 0x30;
-    const doubled = digit > 4 ? 2 * digit - 9 : 2 * digit;
-    const isEven = at % 2 === 0;
-    sums[0][at + 1] = ((sums[0][at] ?? 0) + (isEven ? doubled : digit)) % 10;
-    sums[1][at + 1] = ((sums[1][at] ?? 0) + (isEven ? digit : doubled)) % 10;
-    const sum = sums[at % 2 === 0 ? 1 : 0];
-    for (let from = at + 1 - LUHN_MIN; from >= 0 && from >= at + 1 - LUHN_MAX; from--) {
-      if (sum[from] === sum[at + 1]) {
+  const sums = luhnSums(digits);
+  for (let to = LUHN_MIN; to <= digits.length; to++) {
+    for (let from = to - LUHN_MIN; from >= 0 && from >= to - LUHN_MAX; from--) {
+      if (partPassesLuhn(sums, from, to)) {
         return true;
       }
     }
@@ -121,9 +115,32 @@ export function holdsLuhnNumber(digits: string): boolean {
   return false;
 }
 
-/** Whether a run of digits is to be masked. */
+/** Tells whether a run of digits is masked. */
 export function isHiddenRun(digits: string, { within, alone }: StoredNumbers): boolean {
   return digits.length < WITHIN_MIN
     ? alone.has(digits)
     : holdsOneOf(within, digits) || holdsLuhnNumber(digits);
+}
+
+/** The digits of all values under the name of a number, at any depth. Card numbers are also found by their check digit. */
+export function storedNumbers(object: JsonObject): readonly string[] {
+  const found = new Set<string>();
+  const visit = (value: JsonValue, isNumber: boolean): void => {
+    if (value instanceof Map) {
+      for (const [name, member] of value) {
+        visit(member, isNumber || isMaskedNumberName(name));
+      }
+    } else if (Array.isArray(value)) {
+      for (const member of value) {
+        visit(member, isNumber);
+      }
+    } else if (isNumber && (typeof value === 'string' || value instanceof JsonNumber)) {
+      const digits = onlyDigits(typeof value === 'string' ? value : value.text);
+      if (digits.length >= ALONE_MIN) {
+        found.add(digits);
+      }
+    }
+  };
+  visit(object, false);
+  return [...found];
 }

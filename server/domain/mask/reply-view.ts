@@ -1,10 +1,9 @@
-/** A third party's text as it is read, with the place of each character as it is written. */
-
+/** A third party's text without its notations, with the place of each character in the source. */
 export interface View {
   readonly source: string;
-  /** The text without its notations: each of them is one character here. */
+  /** Each notation is one character here. */
   readonly text: string;
-  /** Where each character of `text` begins in `source`; undefined where the two are the same. */
+  /** Start of each character of `text` in `source`; undefined if both are the same. */
   readonly starts: Int32Array | undefined;
 }
 
@@ -30,10 +29,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
   apos: "'",
   nbsp: '\u00a0',
 };
-/** Stands for a character of two units, of which none is looked for. */
+/** Replaces characters of two units, which are never searched for. */
 const OTHER = 0xfffd;
 
-/** A character and how long its notation is, in one number; 0: the text has none there. */
+/** Character and length of its notation in one number; 0: no notation. */
 type Read = (source: string, at: number) => number;
 const WIDTH = 0x10000;
 
@@ -49,7 +48,7 @@ function hexAt(source: string, at: number, length: number): number {
   return value;
 }
 
-/** Of texts within texts too: any number of backslashes before `uXXXX` is one notation. */
+/** Also in nested texts: any number of backslashes before `uXXXX` is one notation. */
 function readBackslash(source: string, at: number): number {
   let count = 1;
   while (source.charCodeAt(at + count) === BACKSLASH) {
@@ -66,7 +65,7 @@ function readBackslash(source: string, at: number): number {
     : (count + 1) * WIDTH + (ESCAPES.get(next) ?? next).charCodeAt(0);
 }
 
-/** Only ASCII: `%B4` is rather the begin of a track than a part of a letter. */
+/** Only ASCII: `%B4` is more likely the start of a track than a part of a letter. */
 function readPercent(source: string, at: number): number {
   const byte = hexAt(source, at + 1, 2);
   return byte >= 0 && byte < 0x80 ? 3 * WIDTH + byte : 0;
@@ -90,22 +89,16 @@ const READS: Readonly<Record<Notation, Read>> = {
   entity: readEntity,
 };
 
-/** Whether a text may have one of these notations. */
-export function hasNotation(source: string, notations: Notations): boolean {
-  return notations.some((notation) => source.includes(LEADS[notation]));
-}
-
 export function readAs(source: string, notations: Notations): View {
-  if (!hasNotation(source, notations)) {
+  if (!notations.some((notation) => source.includes(LEADS[notation]))) {
     return { source, text: source, starts: undefined };
   }
   const reads: (Read | undefined)[] = new Array(0x80).fill(undefined);
-  for (const notation of notations) {
-    reads[LEADS[notation].charCodeAt(0)] = READS[notation];
-  }
   const isLead = new Uint8Array(0x10000);
   for (const notation of notations) {
-    isLead[LEADS[notation].charCodeAt(0)] = 1;
+    const lead = LEADS[notation].charCodeAt(0);
+    reads[lead] = READS[notation];
+    isLead[lead] = 1;
   }
   const units = new Uint16Array(source.length);
   const starts = new Int32Array(source.length + 1);
@@ -121,12 +114,12 @@ export function readAs(source: string, notations: Notations): View {
   return { source, text: Buffer.from(units.buffer, 0, length * 2).toString('utf16le'), starts };
 }
 
-/** The place of a character in the text as it is written. */
+/** The place of a character in the source. */
 export function sourceAt({ starts }: View, at: number): number {
   return starts?.[at] ?? at;
 }
 
-/** How long the notation of a character is: of two quotes only those with the same are a pair. */
+/** Length of a character's notation: quotes of different lengths are no pair. */
 export function widthAt(view: View, at: number): number {
   return sourceAt(view, at + 1) - sourceAt(view, at);
 }
@@ -135,7 +128,7 @@ export function writtenFrom(view: View, from: number, to: number): string {
   return view.source.slice(sourceAt(view, from), sourceAt(view, to));
 }
 
-/** Where a character with this notation stands from `at` on; `to` if none does before. */
+/** The next place of a character with this notation; `to` if there is none. */
 export function findUnit(view: View, wanted: number, width: number, at: number, to: number): number {
   for (let place = at; place < to; place++) {
     if (view.text.charCodeAt(place) === wanted && widthAt(view, place) === width) {
@@ -145,21 +138,21 @@ export function findUnit(view: View, wanted: number, width: number, at: number, 
   return to;
 }
 
-/** Replaces parts of a text, in order. */
-export interface Edits {
-  /** Replaces the characters from `from` to before `to` of the view; `by` is as it is to be written. */
-  replace(from: number, to: number, by: string): void;
-  /** The text with all that was replaced; the given one if nothing was. */
-  result(): string;
-}
+/** Replacements in a text, in ascending order. */
+export class Edits {
+  #edited = '';
+  #done = 0;
 
-export function editsOf(view: View): Edits {
-  let [edited, done] = ['', 0];
-  return {
-    replace(from, to, by) {
-      edited += view.source.slice(done, sourceAt(view, from)) + by;
-      done = sourceAt(view, to);
-    },
-    result: () => (done === 0 ? view.source : edited + view.source.slice(done)),
-  };
+  constructor(private readonly view: View) {}
+
+  /** Replaces the characters from `from` to before `to` of the view by a text of the source. */
+  replace(from: number, to: number, by: string): void {
+    this.#edited += this.view.source.slice(this.#done, sourceAt(this.view, from)) + by;
+    this.#done = sourceAt(this.view, to);
+  }
+
+  /** The edited text; the source itself without replacements. */
+  result(): string {
+    return this.#done === 0 ? this.view.source : this.#edited + this.view.source.slice(this.#done);
+  }
 }

@@ -1,25 +1,24 @@
-/** Numbers and codes in the text of a third party's reply, for callers who see numbers masked. */
+/** Masks numbers and verification codes in a third party's reply. */
 import { isDigit, onlyDigits } from '../card/digits.ts';
 import { mayHaveSadName } from '../card/sensitive-names.ts';
+import { wholeDigits } from './found-numbers.ts';
 import { maskText } from './mask-text.ts';
 import { hideCodes, hideJsonCodes } from './reply-codes.ts';
 import { isJsonText, visitJson } from './reply-json.ts';
 import { type Automaton, automatonOf, isHiddenRun, type StoredNumbers, stateAfter } from './reply-numbers.ts';
-import { type Edits, editsOf, type Notations, readAs, type View, writtenFrom } from './reply-view.ts';
+import { Edits, type Notations, readAs, type View, writtenFrom } from './reply-view.ts';
 
-export { prepareNumbers, type StoredNumbers } from './reply-numbers.ts';
-
-/** What a text is read as. A header's line is `text`. */
+/** Format of a text. A header's line is `text`. */
 export type ReplyFormat = 'json' | 'form' | 'xml' | 'text';
 
-/** What each format itself gives characters in. */
+/** Notations of each format. */
 const OWN: Readonly<Record<ReplyFormat, Notations>> = {
   json: ['backslash'],
   form: ['percent', 'plus'],
   xml: ['entity'],
   text: [],
 };
-/** A text may hold one of another format. */
+/** Notations of texts in another format within it. */
 const OTHERS: Readonly<Record<ReplyFormat, Notations>> = {
   json: ['percent', 'entity'],
   form: ['backslash', 'entity'],
@@ -27,7 +26,7 @@ const OTHERS: Readonly<Record<ReplyFormat, Notations>> = {
   text: ['backslash', 'percent', 'entity'],
 };
 
-/** In which of these a digit, or what may stand between two, can be written. */
+/** Notations of digits, and of separators between two. */
 const OF_DIGITS: Readonly<Record<Notations[number], string>> = {
   backslash: '\\\\(?:[ .\\d-]|u)',
   percent: '%(?:2[0de]|3\\d)',
@@ -49,38 +48,34 @@ function allOf(format: ReplyFormat): Notations {
   return [...OWN[format], ...OTHERS[format]];
 }
 
-/** Shorter runs are never of a number. */
+/** Shorter runs are no numbers. */
 const RUN_MIN = 6;
 /** Longer whole numbers are not written with an exponent. */
 const WHOLE_MAX = 64;
 
-/** A text, and how its tokens are found. */
-interface Reply {
-  readonly format: ReplyFormat;
-  /** Whether it is valid JSON. */
-  readonly isJson: boolean;
-}
-
-function replyOf(text: string, format: ReplyFormat): Reply {
-  return { format, isJson: format === 'json' && isJsonText(text) };
-}
-
-/** One space or mark may stand between two digits. */
+/** One of these may separate two digits. */
 function isSeparator(unit: number): boolean {
   return (
     unit === 0x20 || unit === 0x2d || unit === 0x2e || unit === 0xa0 || (unit >= 0x2010 && unit <= 0x2015)
   );
 }
 
-/** A run of digits: its place in the view, from its first digit to behind its last. */
+/** A run of digits and its place in the view; `to` is exclusive. */
 interface Run {
   readonly from: number;
   readonly to: number;
   readonly digits: string;
 }
 
-/** Visits the runs of digits in a part of a text. */
-function visitRuns({ text }: View, from: number, to: number, visit: (run: Run) => void): void {
+interface Treatment {
+  run(view: View, run: Run, edits: Edits): void;
+  /** The text that replaces a JSON number, or undefined. `digits` are those of a whole number. */
+  literal(literal: string, digits: string | undefined): string | undefined;
+}
+
+/** Treats the runs of digits in a part of a text. */
+function treatRuns(view: View, from: number, to: number, edits: Edits, treatment: Treatment): void {
+  const { text } = view;
   for (let at = from; at < to; at++) {
     if (!isDigit(text.charCodeAt(at))) {
       continue;
@@ -96,44 +91,19 @@ function visitRuns({ text }: View, from: number, to: number, visit: (run: Run) =
       at++;
     }
     if (count >= RUN_MIN) {
-      visit({ from: start, to: end, digits: onlyDigits(text.slice(start, end)) });
+      const run = { from: start, to: end, digits: onlyDigits(text.slice(start, end)) };
+      treatment.run(view, run, edits);
     }
   }
 }
 
-/** The digits of a JSON number that is whole, in any notation. */
-function wholeDigitsOf(literal: string): string | undefined {
-  const [, whole = '', fraction = '', exponent = '0'] =
-    /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(literal) ?? [];
-  const point = whole.length + Number(exponent);
-  const digits = whole + fraction;
-  return point < 1 || point > WHOLE_MAX || /[1-9]/.test(digits.slice(point))
-    ? undefined
-    : digits.slice(0, point).padEnd(point, '0').replace(/^0+/, '');
-}
-
-/** What is done with numbers. */
-interface Treatment {
-  /** Replaces what is to be replaced of a run. */
-  run(view: View, run: Run, edits: Edits): void;
-  /** The text that stands for a JSON number; undefined: it stays. `digits` are those of a whole number. */
-  literal(literal: string, digits: string | undefined): string | undefined;
-}
-
-function treatRuns(view: View, from: number, to: number, edits: Edits, treatment: Treatment): void {
-  visitRuns(view, from, to, (run) => treatment.run(view, run, edits));
-}
-
 /** Treats the runs of a text without notations. */
 function treatPlain(text: string, treatment: Treatment): string {
-  const view = readAs(text, []);
-  const edits = editsOf(view);
-  treatRuns(view, 0, text.length, edits, treatment);
-  return edits.result();
+  return treatView(readAs(text, []), false, treatment);
 }
 
 function treatView(view: View, isJson: boolean, treatment: Treatment): string {
-  const edits = editsOf(view);
+  const edits = new Edits(view);
   const inText = (from: number, to: number): void => treatRuns(view, from, to, edits, treatment);
   if (!isJson) {
     inText(0, view.text.length);
@@ -147,7 +117,7 @@ function treatView(view: View, isJson: boolean, treatment: Treatment): string {
       const treated =
         to - from < RUN_MIN && !/e/i.test(literal)
           ? undefined
-          : treatment.literal(literal, wholeDigitsOf(literal));
+          : treatment.literal(literal, wholeDigits(literal, 1, WHOLE_MAX));
       if (treated !== undefined) {
         edits.replace(from, to, `"${treated}"`);
       }
@@ -156,15 +126,15 @@ function treatView(view: View, isJson: boolean, treatment: Treatment): string {
   return edits.result();
 }
 
-/** Treats the numbers in any notation, whose runs are the longest, then those as the format itself writes them. */
-function treatNumbers(text: string, { format, isJson }: Reply, treatment: Treatment): string {
+/** Treats the numbers in any notation, whose runs are the longest, then those in the format's own notation. */
+function treatNumbers(text: string, format: ReplyFormat, isJson: boolean, treatment: Treatment): string {
   const treated = OTHER_DIGITS[format].test(text)
     ? treatView(readAs(text, allOf(format)), isJson, treatment)
     : text;
   return treatView(readAs(treated, OWN[format]), isJson, treatment);
 }
 
-/** A part of a text masked like {@link maskText}; what stays visible stays as it is written. */
+/** Masks a part of a text like {@link maskText}; visible characters keep their notation. */
 function maskPart(view: View, from: number, to: number): string {
   const masked = maskText(view.text.slice(from, to));
   if (view.starts === undefined) {
@@ -194,21 +164,21 @@ function maskTreatment(numbers: StoredNumbers): Treatment {
 }
 
 /**
- * Masks a reply's text, in time linear in its length. Each run of 12 or more digits, also with one space, `-` or `.` between
- * two of them, that contains a stored number or one that passes Luhn is masked except for its last four digits; a stored
- * number of 6 to 11 digits where it is a whole run. What stands behind or below a name of a code is hidden completely. JSON
- * stays JSON: a masked number becomes a text. A text in which nothing is masked is returned as it is.
+ * Masks a reply's text in linear time. A run of 12 or more digits, also separated by single spaces, `-` or `.`, that
+ * contains a stored number or one that passes Luhn is masked except for its last four digits; a stored number of 6 to 11
+ * digits only if it is a whole run. Values under the name of a verification code are hidden completely. JSON stays JSON:
+ * a masked number becomes a text. A text without any of them is returned as it is.
  */
 export function maskReply(text: string, format: ReplyFormat, numbers: StoredNumbers): string {
-  const reply = replyOf(text, format);
-  const view = readAs(treatNumbers(text, reply, maskTreatment(numbers)), allOf(format));
+  const isJson = format === 'json' && isJsonText(text);
+  const view = readAs(treatNumbers(text, format, isJson, maskTreatment(numbers)), allOf(format));
   if (!mayHaveSadName(view.text)) {
     return view.source;
   }
-  return reply.isJson ? hideJsonCodes(view) : hideCodes(view, format === 'form');
+  return isJson ? hideJsonCodes(view) : hideCodes(view, format === 'form');
 }
 
-/** A number that was sent, and what is shown for it. */
+/** A number that was sent, and its replacement. */
 interface Sent {
   readonly digits: string;
   readonly shown: string;
@@ -217,7 +187,7 @@ interface Sent {
 /** Shorter sent numbers may be anything else in a reply. */
 const SENT_MIN = 8;
 
-/** Where sent numbers stand in digits, in order; of those that overlap the first, and of those the longest. */
+/** Sent numbers in a run of digits, in order; of overlapping ones the first, and of those the longest. */
 function sentIn(
   digits: string,
   sent: readonly Sent[],
@@ -257,8 +227,8 @@ function placesOf({ text }: View, { from, to }: Run): number[] {
 }
 
 /**
- * Replaces numbers of 8 or more digits that were sent, in a reply's text, wherever a run of digits contains them. A JSON
- * number becomes a text. Takes time linear in the length of the text, which is returned as it is if it has none of them.
+ * Replaces sent numbers of 8 or more digits in a reply's text, in linear time, wherever a run of digits contains them. A
+ * JSON number becomes a text. A text without any of them is returned as it is.
  */
 export function replaceNumbers(text: string, format: ReplyFormat, sent: readonly Sent[]): string {
   const numbers = sent.filter(({ digits }) => digits.length >= SENT_MIN && onlyDigits(digits) === digits);
@@ -281,5 +251,5 @@ export function replaceNumbers(text: string, format: ReplyFormat, sent: readonly
       return treated === literal ? undefined : treated;
     },
   };
-  return treatNumbers(text, replyOf(text, format), treatment);
+  return treatNumbers(text, format, format === 'json' && isJsonText(text), treatment);
 }

@@ -3,7 +3,7 @@ import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseTemplate, type Template } from '../template/parse.ts';
 import { type NamesElsewhere, unknownName } from '../text/unknown-name.ts';
 
-/** Size limits of the texts of a proxy request, in UTF-16 units unless the name says bytes. */
+/** Size limits of a proxy request, in UTF-16 units unless the name says bytes. */
 export const PROXY_LIMITS = {
   urlMax: 8192,
   headersMax: 64,
@@ -16,12 +16,11 @@ export const PROXY_LIMITS = {
   webhookAttemptsMax: 8,
 } as const;
 
-/** The error for one place in the body of a proxy call, with what was expected there as the rest of a sentence. */
+/** The error at a place in the body; `expected` is the rest of a sentence. */
 export function invalidAt(field: string, expected: string): VaultError {
   return new VaultError('invalid_request', { field, expected });
 }
 
-/** Rejects the first member of an object that has none of the given names. */
 export function rejectOthers(
   object: JsonObject,
   names: readonly string[],
@@ -40,7 +39,17 @@ export function member(object: JsonObject, name: string): JsonValue | undefined 
   return object.get(name) ?? undefined;
 }
 
-/** The object at a place. */
+/** Reads a member at its place; undefined if it is omitted. */
+export function optionalAt<T>(
+  object: JsonObject,
+  field: string,
+  name: string,
+  read: (value: JsonValue, field: string) => T,
+): T | undefined {
+  const value = member(object, name);
+  return value === undefined ? undefined : read(value, `${field}.${name}`);
+}
+
 export function objectAt(value: JsonValue | undefined, field: string): JsonObject {
   if (!(value instanceof Map)) {
     throw invalidAt(field, 'must be an object');
@@ -48,7 +57,7 @@ export function objectAt(value: JsonValue | undefined, field: string): JsonObjec
   return value;
 }
 
-/** The text at a place: well-formed, not empty, and no longer than `lengthMax`. */
+/** The text at a place: well-formed and not empty. */
 export function textAt(value: JsonValue | undefined, field: string, lengthMax: number): string {
   if (typeof value !== 'string' || value === '' || value.length > lengthMax || !value.isWellFormed()) {
     throw invalidAt(field, `must be a text of 1 to ${lengthMax} characters`);
@@ -56,7 +65,7 @@ export function textAt(value: JsonValue | undefined, field: string, lengthMax: n
   return value;
 }
 
-/** The truth value at a place, `false` when it is omitted. */
+/** The boolean at a place, `false` by default. */
 export function flagAt(value: JsonValue | undefined, field: string): boolean {
   if (value !== undefined && typeof value !== 'boolean') {
     throw invalidAt(field, 'must be `true` or `false`');
@@ -64,7 +73,7 @@ export function flagAt(value: JsonValue | undefined, field: string): boolean {
   return value ?? false;
 }
 
-/** The whole number from 1 to `max` (one digit) at a place, `byDefault` when it is omitted. */
+/** The integer of one digit from 1 to `max` at a place. */
 export function countAt(value: JsonValue | undefined, field: string, max: number, byDefault = max): number {
   if (value === undefined) {
     return byDefault;
@@ -75,18 +84,12 @@ export function countAt(value: JsonValue | undefined, field: string, max: number
   return Number(value.text);
 }
 
-/** Whether the texts of a request are templates, or literal where nothing is filled in. */
 export interface TextOptions {
+  /** The texts of a request are no templates. */
   readonly literal?: boolean;
 }
 
-/** The defaults of webhooks. */
-export interface WebhookOptions {
-  /** The most delivery attempts, 1 to 8; 8 by default. */
-  readonly webhookAttempts?: number;
-}
-
-/** Parses a template; throws at its own place. */
+/** Parses a template; throws at `field`. */
 export function templateAt(text: string, field: string, { literal }: TextOptions = {}): Template {
   if (literal) {
     const parts = text === '' ? [] : [{ kind: 'text', text, bytes: Buffer.byteLength(text) } as const];
@@ -99,30 +102,19 @@ export function templateAt(text: string, field: string, { literal }: TextOptions
   }
 }
 
-/** Whether a text contains a control character (C0, DEL or C1), which no URL and no header may. */
+/** Tells whether a text contains a control character (C0, DEL or C1), which no URL and no header may. */
 export function hasControl(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x20 || (unit >= 0x7f && unit <= 0x9f)) {
-      return true;
-    }
-  }
-  return false;
+  return /\p{Cc}/u.test(text);
 }
 
 const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)/i;
 
-/** Whether a path takes a step up or stays somewhere, also for servers that decode it before they take it apart. */
+/** Tells whether a path has a dot segment, also for servers that decode it before they split it. */
 export function hasDotSegment(path: string): boolean {
   return DOT_SEGMENT.test(path);
 }
 
-/** Whether a text can be a header's value on the wire: no control characters, nothing beyond ISO 8859-1. */
+/** Tells whether a text can be a header's value: ISO 8859-1 without control characters. */
 export function isHeaderText(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    if (text.charCodeAt(at) > 0xff) {
-      return false;
-    }
-  }
-  return !hasControl(text);
+  return /^[\x20-\x7e\xa0-\xff]*$/.test(text);
 }

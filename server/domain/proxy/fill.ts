@@ -1,16 +1,17 @@
 import { VaultError } from '../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../json/json.ts';
+import type { HeaderEntries } from '../../core/headers.ts';
+import type { ProxyMethod } from '../../core/third-party.ts';
+import { definedMembers, type JsonObject } from '../json/json.ts';
 import { createTextMeter, createWorkBudget, type WorkLimits } from '../rule/budget.ts';
-import { plainEscape } from '../template/escape.ts';
+import { createBodyEscape, percentEscape, plainEscape } from '../template/escape.ts';
 import type { Template } from '../template/parse.ts';
-import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
 import { findMissing, renderTemplate, type TemplateEscape, type TemplateMeter } from '../template/render.ts';
 import { isShownName } from '../text/unknown-name.ts';
 import { hasControl, hasDotSegment, invalidAt, isHeaderText } from './fields.ts';
 import { isIdempotencyKey } from './headers.ts';
-import type { ParsedRequest, ProxyMethod } from './request.ts';
+import type { ParsedRequest } from './request.ts';
 
-/** The limits for filling one request; beyond them the error is `template_limit`. */
+/** Limits for filling one request; beyond them the error is `template_limit`. */
 export const FILL_LIMITS = {
   msMax: 200,
   /** URL, header values and body together, in UTF-8. */
@@ -19,28 +20,25 @@ export const FILL_LIMITS = {
   exceeded: () => new VaultError('template_limit'),
 } as const satisfies WorkLimits;
 
-/** A request as it goes out. */
 export interface FilledRequest {
   readonly method: ProxyMethod;
   readonly url: string;
-  /** Names and values in the order of the request. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** In the order of the request. */
+  readonly headers: HeaderEntries;
   readonly body?: string;
 }
 
-/** Options of filling a request. */
 export interface FillOptions {
-  /** Whether an unknown name is filled with an empty text. */
+  /** Unknown names are empty texts. */
   readonly allowMissing: boolean;
 }
 
 type Fill = (template: Template, escaping: TemplateEscape, field: string) => string;
 
 const URL_FIELD = 'body.request.url';
-/** Maximum length of a filled URL. */
 const FILLED_URL_MAX = 8_192;
 
-/** Rejects a name outside of sections that the data does not have: an empty card number must never be sent. */
+/** Rejects an unknown name outside of sections: an empty card number must never be sent. */
 function rejectMissing(template: Template, view: JsonObject, field: string): void {
   const name = findMissing(template, view);
   if (name !== undefined) {
@@ -76,7 +74,7 @@ function fillUrl(request: ParsedRequest, fill: Fill): string {
     throw invalidAt(URL_FIELD, 'must be filled without control characters and dot segments');
   }
   const url = new URL(request.origin + target);
-  // A fragment is never sent, and must not leave what it was filled with behind.
+  // A fragment is never sent; its filled values must not remain.
   url.hash = '';
   if (url.origin !== request.origin || url.href.length > FILLED_URL_MAX) {
     throw invalidAt(URL_FIELD, `must have at most ${FILLED_URL_MAX} characters when it is filled`);
@@ -85,14 +83,13 @@ function fillUrl(request: ParsedRequest, fill: Fill): string {
 }
 
 /**
- * Fills a request from a stored object; for `debug` pass a masked copy of it. In the body, `{{x}}` is escaped by
- * the request's Content-Type: for its place in JSON (also without a Content-Type), percent-encoded in forms, as
- * text in XML, and as it is in other types. In the URL it is percent-encoded, in header values it is put in as it
- * is. `{{{x}}}` is put in raw everywhere: what it does to the structure of body, path or query is the caller's
- * choice, but it reaches neither scheme nor host nor port. `invalid_request` at its place: a header with a control
- * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment,
- * a URL over 8,192 characters, a value that XML cannot contain. A name outside of sections that neither item nor `extra_data` has:
- * `template_missing`, unless `allowMissing`. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
+ * Fills a request from a stored object; `debug` passes a masked copy of it. In the body, `{{x}}` is escaped by
+ * Content-Type: for its place in JSON (the default), percent-encoded in forms, as text in XML, and not at all in other
+ * types. It is percent-encoded in the URL and unescaped in header values. `{{{x}}}` is never escaped: it may change the
+ * structure of body, path or query, but does not reach scheme, host or port. `invalid_request` at its place: a header
+ * that `isHeaderText` rejects, an empty `Idempotency-Key`, a path with dot segments, a URL over 8,192 characters, a
+ * value that XML cannot contain. A name outside of sections that neither item nor `extra_data` has: `template_missing`,
+ * unless `allowMissing`. Over 1 MiB, 200 ms or the work budget: `template_limit`.
  */
 export function fillRequest(
   request: ParsedRequest,
@@ -121,15 +118,12 @@ export function fillRequest(
   return { method, url, headers, body: text.toWellFormed() };
 }
 
-/** A filled request in the form in which it was given, as `populated_template` of a `debug` call shows it. */
+/** A filled request in the notation of a caller, for `populated_template` of a `debug` call. */
 export function filledRequestJson(filled: FilledRequest): JsonObject {
-  const object: JsonObject = new Map<string, JsonValue>([
+  return definedMembers([
     ['method', filled.method],
     ['url', filled.url],
-    ['headers', filled.headers.map(([name, value]) => new Map([[name, value]]))],
+    ['headers', filled.headers.map((line) => new Map([line]))],
+    ['body', filled.body],
   ]);
-  if (filled.body !== undefined) {
-    object.set('body', filled.body);
-  }
-  return object;
 }

@@ -1,27 +1,24 @@
-import { HEADER_NAME } from '../../core/headers.ts';
+import { HEADER_NAME, type HeaderEntries } from '../../core/headers.ts';
 import type { JsonValue } from '../json/json.ts';
 import type { Template } from '../template/parse.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
 import { invalidAt, isHeaderText, PROXY_LIMITS, type TextOptions, templateAt } from './fields.ts';
 
-/** A header to send; its value is filled from the stored object. */
+/** A header to send, with a template for its value. */
 export interface ProxyHeader {
   readonly name: string;
   readonly value: Template;
 }
 
-/** The headers of a request, and the format that their Content-Type gives its body. */
+/** The headers of a request, and the body format of their Content-Type. */
 export interface ProxyHeaders {
   readonly headers: readonly ProxyHeader[];
   readonly format: BodyFormat;
 }
 
-/** The name of a header and its value. */
-export type HeaderLine = readonly [name: string, value: string];
-
 /**
- * Headers of the connection and of framing, and those that the service sets itself, also for webhooks: a request to a
- * target must never pass for a webhook call.
+ * Headers of the connection and of framing, and those of the vault, also for webhooks: a request to a target must never
+ * pass for a webhook call.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   'connection',
@@ -41,26 +38,21 @@ const RESERVED: ReadonlySet<string> = new Set([
   'x-vault-webhook-secret',
 ]);
 
-/** Whether a header makes a repeated request safe (`Idempotency-Key`). */
 export function isIdempotencyKey(name: string): boolean {
   return name.toLowerCase() === 'idempotency-key';
 }
 
-function isReserved(name: string): boolean {
-  return RESERVED.has(name) || name.startsWith('proxy-');
-}
-
-/** Rejects an invalid name of a header, and one that callers may not set. */
+/** Rejects invalid and reserved header names. */
 export function checkHeaderName(name: string, field: string): void {
   if (!HEADER_NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
     throw invalidAt(field, `must have a header name of 1 to ${PROXY_LIMITS.headerNameMax} characters`);
   }
-  if (isReserved(name.toLowerCase())) {
+  if (RESERVED.has(name.toLowerCase()) || /^proxy-/i.test(name)) {
     throw invalidAt(field, 'must not be a header of the connection, of framing or of the vault');
   }
 }
 
-function readEntry(entry: JsonValue, field: string): HeaderLine {
+function readEntry(entry: JsonValue, field: string): HeaderEntries[number] {
   if (!(entry instanceof Map) || entry.size !== 1) {
     throw invalidAt(field, 'must be an object with one member, the name of a header and its value');
   }
@@ -73,22 +65,19 @@ function readEntry(entry: JsonValue, field: string): HeaderLine {
   return [name, value];
 }
 
-/** Whether a header says how the body is written (`Content-Type`). */
-function isContentType([name]: HeaderLine): boolean {
+function isContentType([name]: HeaderEntries[number]): boolean {
   return name.toLowerCase() === 'content-type';
 }
 
 /**
- * Reads a list of at most 64 objects with one member each, its name a header's name. Rejected, at the place of the entry:
- * anything else, control characters, characters beyond ISO 8859-1, headers of the connection and of framing (`Host`,
- * `Content-Length`, `Transfer-Encoding`, `Proxy-*` and their like), and headers that the service sets: `X-Vault-Request-Id` and the
- * headers of webhook calls. A name may come again, `Content-Type` may not.
+ * Reads a list of at most 64 objects with one member each, a header. Control characters, characters beyond ISO 8859-1
+ * and reserved headers are rejected at their place. A name may repeat, except `Content-Type`.
  */
-export function readHeaderLines(value: JsonValue | undefined, field: string): readonly HeaderLine[] {
+export function readHeaderLines(value: JsonValue | undefined, field: string): HeaderEntries {
   if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
     throw invalidAt(field, `must be a list of at most ${PROXY_LIMITS.headersMax} headers`);
   }
-  const lines: HeaderLine[] = [];
+  const lines: HeaderEntries[number][] = [];
   for (const [at, entry] of (value ?? []).entries()) {
     const line = readEntry(entry, `${field}[${at}]`);
     if (isContentType(line) && lines.some(isContentType)) {
@@ -100,8 +89,8 @@ export function readHeaderLines(value: JsonValue | undefined, field: string): re
 }
 
 /**
- * Reads `request.headers` as `readHeaderLines` does; their values are templates. `Content-Type` contains no tags: how the
- * body is escaped must not depend on stored data.
+ * Reads `request.headers` as `readHeaderLines` does, with templates as values. `Content-Type` has no tags: the escaping
+ * of the body must not depend on stored data.
  */
 export function readHeaders(
   value: JsonValue | undefined,

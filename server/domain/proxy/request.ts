@@ -1,4 +1,4 @@
-import { WEBHOOK_SECRET_PATTERN } from '../../core/third-party.ts';
+import { PROXY_METHODS, type ProxyMethod, WEBHOOK_SECRET_PATTERN } from '../../core/third-party.ts';
 import { type JsonObject, type JsonValue, jsonByteLength } from '../json/json.ts';
 import type { Template } from '../template/parse.ts';
 import { isIdentifier } from '../text/identifiers.ts';
@@ -10,40 +10,33 @@ import {
   invalidAt,
   member,
   objectAt,
+  optionalAt,
   PROXY_LIMITS,
   rejectOthers,
   type TextOptions,
   templateAt,
   textAt,
-  type WebhookOptions,
 } from './fields.ts';
 import { type ProxyHeader, readHeaders } from './headers.ts';
 
-/** The methods that a proxy call can send. */
-export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-
-/** One of these methods. */
-export type ProxyMethod = (typeof PROXY_METHODS)[number];
-
-/** A request to send, with its templates parsed; plain data that can be handed to a worker. */
+/** A request to send, with its templates parsed: plain data for a worker. */
 export interface ParsedRequest {
   readonly method: ProxyMethod;
-  /** The connection that has the base URL of the target, which is then a path; scheme and host are empty. */
+  /** The connection with the base URL of the target; scheme and host are then empty. */
   readonly connection?: string | undefined;
-  /** Scheme, host and port, which no template reaches: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
+  /** Scheme, host and port, without templates: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
   readonly origin: string;
   /** Path, query and fragment; empty or beginning with `/`, `?` or `#`. */
   readonly target: Template;
   readonly headers: readonly ProxyHeader[];
-  /** Format by which values are escaped in the body. */
+  /** Format for escaping values in the body. */
   readonly format: BodyFormat;
   readonly body?: Template | undefined;
   readonly clientCertId?: string | undefined;
-  /** Data of this call alone that templates are filled from in addition to the item. */
+  /** Data of this call, in addition to the item's. */
   readonly extraData?: JsonObject | undefined;
 }
 
-/** The webhook that results are reported to. */
 export interface ParsedWebhook {
   readonly url: string;
   readonly secret?: string | undefined;
@@ -51,17 +44,17 @@ export interface ParsedWebhook {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** The parsed body of POST /proxy/post and /proxy/get. */
 export interface ParsedProxyOrder {
   readonly request: ParsedRequest;
   readonly synchronous: boolean;
   readonly webhook?: ParsedWebhook | undefined;
 }
 
-/** Options of reading an order. */
-export interface OrderOptions extends TextOptions, WebhookOptions {
-  /** Whether members that are not known are errors. */
+export interface OrderOptions extends TextOptions {
+  /** Unknown members are errors. */
   readonly refuseUnknown?: boolean;
+  /** The default of delivery attempts, 1 to 8; 8 if omitted. */
+  readonly webhookAttempts?: number;
 }
 
 /** The parameters of the routes that take orders. */
@@ -84,47 +77,32 @@ function rejectUnknown(
   }
 }
 
-/** Scheme and authority of a URL, and all that follows. Nothing that parsers read in different ways. */
+/** Scheme and authority of a URL, and the rest. Excludes everything that parsers read in different ways. */
 const HTTPS_URL = /^(https:\/\/[^/?#\\\s@{}<>"^`|%]+)([/?#].*)?$/is;
 
 const HTTPS_EXPECTED = 'must be an https URL without user information, whose host has no template tags';
 
-function originOf(text: string, field: string): string {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw invalidAt(field, HTTPS_EXPECTED);
-  }
-  if (url.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
-    throw invalidAt(field, HTTPS_EXPECTED);
-  }
-  return url.origin;
-}
-
-/** Cuts an https URL into its origin, in the form that `URL` gives it, and the rest as it is written. */
+/** Splits an https URL into its origin, normalised by `URL`, and the unchanged rest. */
 export function splitUrl(text: string, field: string): [string, string] {
-  const parts = hasControl(text) ? null : HTTPS_URL.exec(text);
-  if (parts === null) {
+  const [, base = '', rest = ''] = (hasControl(text) ? undefined : HTTPS_URL.exec(text)) ?? [];
+  const url = URL.parse(base);
+  if (url?.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
     throw invalidAt(field, HTTPS_EXPECTED);
   }
-  return [originOf(parts[1] ?? '', field), parts[2] ?? ''];
+  return [url.origin, rest];
 }
 
-function isMethod(text: string): text is ProxyMethod {
-  return PROXY_METHODS.some((method) => method === text);
-}
-
-/** The method at a place, in capital letters. */
+/** The method at a place, in upper case. */
 export function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
-  const method = textAt(value, field, 16).toUpperCase();
-  if (!isMethod(method)) {
+  const text = textAt(value, field, 16).toUpperCase();
+  const method = PROXY_METHODS.find((known) => known === text);
+  if (method === undefined) {
     throw invalidAt(field, `must be one of ${PROXY_METHODS.map((each) => `\`${each}\``).join(', ')}`);
   }
   return method;
 }
 
-/** The id of a client certificate at a place; whether it exists is found when it is used. */
+/** The id of a client certificate at a place; its existence is checked at use. */
 export function readCertificateId(value: JsonValue, field: string): string {
   if (typeof value !== 'string' || !isIdentifier(value)) {
     throw invalidAt(field, 'must be the id of a certificate');
@@ -136,11 +114,10 @@ function readBody(value: JsonValue | undefined, field: string, options: TextOpti
   if (value === undefined || value === '') {
     return undefined;
   }
-  const text = textAt(value, field, PROXY_LIMITS.bodyMax);
-  return templateAt(text, field, options);
+  return templateAt(textAt(value, field, PROXY_LIMITS.bodyMax), field, options);
 }
 
-/** The id of a connection, which has a certificate of its own; undefined without one. */
+/** The id of a connection, which has its own certificate; undefined without one. */
 function readConnectionId(object: JsonObject, field: string): string | undefined {
   const id = member(object, 'connection');
   if (id !== undefined && (typeof id !== 'string' || !isIdentifier(id))) {
@@ -160,7 +137,6 @@ function readPath(text: string, field: string): string {
   return text;
 }
 
-/** Members of a request; a literal one has no data to fill in. */
 const REQUEST_NAMES = ['method', 'url', 'headers', 'body', 'client_cert_id'] as const;
 
 function readRequest(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedRequest {
@@ -175,8 +151,6 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
   const target = templateAt(rest, urlField, options);
   const headers = readHeaders(member(object, 'headers'), `${field}.headers`, options);
   const body = readBody(member(object, 'body'), `${field}.body`, options);
-  const certId = member(object, 'client_cert_id');
-  const extra = options.literal ? undefined : member(object, 'extra_data');
   return {
     method,
     connection,
@@ -184,8 +158,8 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
     target,
     ...headers,
     body,
-    clientCertId: certId === undefined ? undefined : readCertificateId(certId, `${field}.client_cert_id`),
-    extraData: extra === undefined ? undefined : objectAt(extra, `${field}.extra_data`),
+    clientCertId: optionalAt(object, field, 'client_cert_id', readCertificateId),
+    extraData: options.literal ? undefined : optionalAt(object, field, 'extra_data', objectAt),
   };
 }
 
@@ -206,47 +180,38 @@ function readWebhook(value: JsonValue | undefined, field: string, options: Order
   rejectUnknown(object, WEBHOOK_NAMES, field, options);
   const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
   const [origin, rest] = splitUrl(url, `${field}.url`);
-  const secret = member(object, 'secret');
   const attempts = member(object, 'max_attempts');
   const attemptsMax = PROXY_LIMITS.webhookAttemptsMax;
   const maxAttempts = countAt(attempts, `${field}.max_attempts`, attemptsMax, options.webhookAttempts);
-  const given = member(object, 'metadata');
-  const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
+  const metadata = optionalAt(object, field, 'metadata', objectAt);
   if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
     throw invalidAt(`${field}.metadata`, `must have at most ${PROXY_LIMITS.metadataBytesMax} bytes`);
   }
-  return {
-    url: origin + rest,
-    maxAttempts,
-    secret: secret === undefined ? undefined : readSecret(secret, `${field}.secret`),
-    metadata,
-  };
+  const secret = optionalAt(object, field, 'secret', readSecret);
+  return { url: origin + rest, maxAttempts, secret, metadata };
+}
+
+function readOptionalWebhook(body: JsonObject, options: OrderOptions): ParsedWebhook | undefined {
+  return optionalAt(body, 'body', 'webhook', (webhook, field) => readWebhook(webhook, field, options));
 }
 
 /**
- * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are errors with
- * `refuseUnknown`, null counts as omitted, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
- * without user information; its scheme, host and port contain no tags. Methods may be written in small letters.
- * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
- * texts are sent as they are, `{{` included.
+ * Reads the body of POST /proxy/post and POST /proxy/get. Null counts as omitted; every error is `invalid_request` at
+ * its place (`body.request.headers[2]`). The URL is https without user information and tags in scheme, host and port.
+ * Methods may be in lower case. Whether the host is allowed is checked when the connection is made. With `literal`,
+ * texts are sent unchanged, including `{{`.
  */
 export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): ParsedProxyOrder {
   rejectUnknown(body, ['request', 'synchronous', 'webhook'], 'body', options);
   const request = readRequest(member(body, 'request'), 'body.request', options);
   const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
-  const webhook = member(body, 'webhook');
-  return {
-    request,
-    synchronous,
-    webhook: webhook === undefined ? undefined : readWebhook(webhook, 'body.webhook', options),
-  };
+  return { request, synchronous, webhook: readOptionalWebhook(body, options) };
 }
 
-/** Reads the body of POST /capture: at most a webhook. */
+/** Reads the body of POST /capture: an optional webhook. */
 export function parseCaptureOrder(body: JsonObject, options: OrderOptions = {}): ParsedWebhook | undefined {
   rejectUnknown(body, ['webhook'], 'body', options);
-  const webhook = member(body, 'webhook');
-  return webhook === undefined ? undefined : readWebhook(webhook, 'body.webhook', options);
+  return readOptionalWebhook(body, options);
 }
 
 /** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */

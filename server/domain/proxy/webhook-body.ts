@@ -1,11 +1,9 @@
-/** The body of webhooks: one JSON object, made of the outcome and of the metadata that the caller had given. */
 import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { definedMembers, JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 
-/** The outcome of a proxy request, or of a capture. */
 export type WebhookParts =
   | {
       readonly kind: 'post' | 'get';
@@ -13,7 +11,7 @@ export type WebhookParts =
       readonly statusCode: number;
       /** Token of a stored fetch. */
       readonly tokenInfo?: JsonObject | undefined;
-      /** The reply to a fetch with tags in place of stored values; only smart parse makes one. */
+      /** The reply to a fetch with tags in place of stored values; only of smart parse. */
       readonly body?: string | undefined;
       readonly withheld?: boolean;
     }
@@ -22,12 +20,11 @@ export type WebhookParts =
       readonly networkToken: ShownToken;
       readonly tokenInfo: JsonObject | undefined;
     }
-  /** Something was stored through a capture endpoint; the members are those that its sender learns. */
+  /** Data was stored through a capture endpoint; the members that its sender receives. */
   | { readonly kind: 'capture'; readonly captured: JsonObject }
-  /** There is no reply, but an error. */
+  /** There is an error instead of a reply. */
   | { readonly kind: 'failure'; readonly code: ErrorCode };
 
-/** A network token in the body of a webhook. */
 export interface NetworkToken {
   readonly token: string;
   readonly expiryMonth: string;
@@ -36,25 +33,20 @@ export interface NetworkToken {
   readonly status: string;
 }
 
-/** A network token as it is reported: of a withheld one the status alone. */
+/** A reported network token: only the status of a withheld one. */
 export type ShownToken = Pick<NetworkToken, 'status'> & Partial<NetworkToken>;
 
 /** Members that only the webhook of a failure has. */
 const FAILURE_NAMES = ['error', 'code'];
 
 /**
- * The body of a webhook as UTF-8 JSON. The members of the outcome come first, those of the metadata after them,
- * in their order and with every digit. A name that an outcome of this kind may have is never the metadata's, not
- * even where the outcome lacks it, and nor is one of a failure: what stands under it always means the same.
+ * The body of a webhook as UTF-8 JSON: the members of the outcome, then those of the caller's metadata, in their order
+ * and with every digit. Metadata cannot use a name that an outcome of this kind or a failure may have, even if it lacks
+ * it: each name always means the same.
  */
 export function webhookBody(parts: WebhookParts, metadata?: JsonObject): Uint8Array {
   const own = membersOf(parts);
-  const body: JsonObject = new Map();
-  for (const [name, value] of own) {
-    if (value !== undefined) {
-      body.set(name, value);
-    }
-  }
+  const body = definedMembers(own);
   for (const [name, value] of metadata ?? []) {
     if (!own.has(name) && !FAILURE_NAMES.includes(name)) {
       body.set(name, value);
@@ -99,17 +91,11 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
 }
 
 function networkTokenObject(token: ShownToken): JsonObject {
-  const object: JsonObject = new Map();
-  for (const [name, value] of [
+  return definedMembers([
     ['token', token.token],
     ['expiry_month', token.expiryMonth],
     ['expiry_year', token.expiryYear],
     ['last_four', token.lastFour],
     ['status', token.status],
-  ] as const) {
-    if (value !== undefined) {
-      object.set(name, value);
-    }
-  }
-  return object;
+  ]);
 }

@@ -1,38 +1,35 @@
-/** Puts stored values into the placeholders of a request; everything else stays as it came, byte for byte. */
+/** Replaces the placeholders of a request by stored values; everything else is unchanged. */
 import { VaultError } from '../../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import type { JsonValue } from '../json/json.ts';
 import { hasControl, invalidAt, isHeaderText } from '../proxy/fields.ts';
-import { plainEscape } from '../template/escape.ts';
-import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
+import { createBodyEscape, percentEscape, plainEscape } from '../template/escape.ts';
 import type { TemplateEscape } from '../template/render.ts';
 import { bodyFormat } from '../text/media-type.ts';
 import { findPlaceholders, type Placeholder, type RelayText } from './placeholder.ts';
 
-/** A request as it came. */
 export interface RelayRequest {
   readonly method: string;
-  /** Path after the connection's name: empty, or from its slash on. */
+  /** Path after the connection's name: empty, or with its slash. */
   readonly path: string;
   /** With its question mark; empty without one. */
   readonly query: string;
   readonly headers: HeaderEntries;
 }
 
-/** A filled request. */
 export interface FilledRelay {
   readonly query: string;
   readonly headers: HeaderEntries;
   readonly body: string;
 }
 
-/** Maximum length of all values, in UTF-8. */
+/** Limit for all values together. */
 const BYTES_MAX = 2 * 1_048_576;
 
-/** The value of a placeholder; throws for one that has none. */
+/** The value of a placeholder; throws if there is none. */
 export type ValueOf = (placeholder: Placeholder, field: string) => JsonValue;
 
-/** The texts of a request in which placeholders are replaced. `body` is its text. */
+/** The texts of a request that can have placeholders. */
 export function textsOf(
   { query, headers }: Pick<RelayRequest, 'query' | 'headers'>,
   body: string,
@@ -69,7 +66,7 @@ function createFill(valueIn: ValueOf) {
   };
 }
 
-/** A value that its format cannot hold is an error at its place. */
+/** Rejects a value that its format cannot contain. */
 function insert(escaping: TemplateEscape, value: JsonValue, field: string): string {
   try {
     return escaping.insert(value);
@@ -82,7 +79,7 @@ function unusable(field: string): VaultError {
   return invalidAt(field, 'must be filled with values that can stand there');
 }
 
-/** Without a format of its own nothing escapes a value: one with line breaks could end the part that it stands in. */
+/** A plain body has no escaping: a value with line breaks could end the part that contains it. */
 function plainWithoutControls(field: string): TemplateEscape {
   return {
     insert: (value) => {
@@ -96,9 +93,9 @@ function plainWithoutControls(field: string): TemplateEscape {
 }
 
 /**
- * Fills a request. Values are escaped for their place: percent-encoded in the query and in forms, as text in XML, by
- * Content-Type as JSON needs it, and not at all in header values and other bodies, where a value with control characters is
- * rejected. `invalid_request` at its place; over 2 MB of values: `template_limit`.
+ * Fills a request. Values are percent-encoded in the query and in forms, escaped in XML and, by Content-Type, in JSON,
+ * and not escaped in header values and other bodies, which reject values with control characters. `invalid_request` at
+ * its place; over 2 MiB of values: `template_limit`.
  */
 export function fillRelay(
   request: Pick<RelayRequest, 'query' | 'headers'>,

@@ -4,7 +4,7 @@ import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { invalidAt } from '../proxy/fields.ts';
 import type { SentNumber } from './sight.ts';
 
-/** The value that a placeholder stands for. */
+/** A reference to a stored value. */
 export interface Placeholder {
   readonly token: string;
   /** A member of the item, or a path into it. */
@@ -18,7 +18,7 @@ interface Found extends Placeholder {
   readonly end: number;
 }
 
-/** Notation of placeholders in a text: as they are, or percent-encoded as forms and URLs encode their values. */
+/** Notation of placeholders: literal, or percent-encoded as in forms and URLs. */
 export type Writing = 'plain' | 'encoded';
 
 /** The first word of a placeholder, after its braces. */
@@ -29,7 +29,7 @@ const CLOSING = { plain: /\}\}/, encoded: /(?:\}|%7[Dd]){2}/ };
 const ASCII = /^[\x21-\x7e]*$/;
 const LENGTH_MAX = 2_048;
 const COUNT_MAX = 1_000;
-/** The most items that one request is filled from. */
+/** The most items of one request. */
 const TOKENS_MAX = 20;
 
 function decode(text: string, field: string): string {
@@ -64,7 +64,7 @@ function isSpace(text: string, at: number, writing: Writing): boolean {
   return /\s/.test(text.charAt(at));
 }
 
-/** The start of the spaces that end at a place. */
+/** The start of the spaces that end at `end`. */
 function spacesBefore(text: string, end: number, writing: Writing): number {
   for (let at = end; ; ) {
     if (isSpace(text, at - 1, writing)) {
@@ -81,7 +81,7 @@ function spacesBefore(text: string, end: number, writing: Writing): number {
   }
 }
 
-/** The start of the two braces that end at a place; undefined without them. */
+/** The start of the two braces that end at `end`; undefined without them. */
 function bracesBefore(text: string, end: number, writing: Writing): number | undefined {
   if (text.startsWith('{{', end - 2)) {
     return end - 2;
@@ -94,12 +94,12 @@ function bracesBefore(text: string, end: number, writing: Writing): number | und
 }
 
 /**
- * All placeholders of a text, in order. Rejects at `field` one that is malformed, which must not go out as it is, and more
- * than 1,000. Works in linear time.
+ * All placeholders of a text, in order, in linear time. Malformed ones, which must not be sent, and more than 1,000 are
+ * rejected at `field`.
  */
 export function findPlaceholders(text: string, field: string, writing: Writing): readonly Found[] {
   const found: Found[] = [];
-  // Most texts have none, and this costs less than an expression of their own.
+  // A fast check, since most texts have none.
   if (!text.includes('vault')) {
     return found;
   }
@@ -112,7 +112,6 @@ export function findPlaceholders(text: string, field: string, writing: Writing):
       continue;
     }
     const close = CLOSING[writing].exec(text.slice(at, at + LENGTH_MAX));
-    // Spaces in between are a mistake.
     if (close === null || bare < open.index || found.length === COUNT_MAX) {
       throw malformed(field);
     }
@@ -125,20 +124,20 @@ export function findPlaceholders(text: string, field: string, writing: Writing):
   return found;
 }
 
-/** A placeholder as it is written, for a reply that repeats its value. */
+/** The text of a placeholder, for a reply that repeats its value. */
 export function placeholderText({ token, field, reference }: Placeholder): string {
   const parts = [token, field, ...(reference === undefined ? [] : [reference])];
   return `{{vault:${parts.map(encodeURIComponent).join(':')}}}`;
 }
 
-/** A text of a request, with its place in error messages. */
+/** A text of a request, with its place for error messages. */
 export interface RelayText {
   readonly text: string;
   readonly field: string;
   readonly writing: Writing;
 }
 
-/** The tokens that the texts of a request name, each once. Rejects malformed placeholders and more than 20 tokens. */
+/** The distinct tokens in the texts of a request. Rejects malformed placeholders and more than 20 tokens. */
 export function tokensOf(texts: readonly RelayText[]): readonly string[] {
   const tokens = new Set<string>();
   for (const { text, field, writing } of texts) {
@@ -157,7 +156,7 @@ export function tokensOf(texts: readonly RelayText[]): readonly string[] {
 /** Shorter numbers may be anything else in a reply. */
 const DIGITS_MIN = 8;
 
-/** The number that a value is; undefined for a value that is none, or too short to be found. */
+/** The digits of a sent value; undefined if it is no number, or too short to be found. */
 export function sentNumber(placeholder: Placeholder, value: JsonValue): SentNumber | undefined {
   const text = value instanceof JsonNumber ? value.text : value;
   if (typeof text !== 'string' || !/^[\d\s-]+$/.test(text)) {

@@ -1,7 +1,8 @@
-/** Third parties' replies as callers see them. Every reply goes through {@link showReply}. */
+/** Third parties' replies as callers see them. */
 import { isUtf8 } from 'node:buffer';
 import { type CpuBudget, createCpuBudget } from '../../core/cpu-budget.ts';
 import { type HeaderEntries, headerIn, isEncoded } from '../../core/headers.ts';
+import { mayHaveSadName } from '../card/sensitive-names.ts';
 import {
   createSecretFilter,
   hideSecrets,
@@ -13,49 +14,46 @@ import { encodeJson } from '../json/bytes.ts';
 import { type JsonValue, parseJson } from '../json/json.ts';
 import { pickNamed, prepareNamed } from '../json/named.ts';
 import { HIDDEN } from '../mask/mask-text.ts';
-import { maskReply, prepareNumbers, replaceNumbers, type StoredNumbers } from '../mask/reply.ts';
+import { maskReply, replaceNumbers } from '../mask/reply.ts';
+import { prepareNumbers, type StoredNumbers } from '../mask/reply-numbers.ts';
 import { isWide } from '../proxy/reply-text.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
 
-/**
- * The part of replies that a caller sees: all; all with numbers and codes masked; or the members that the connection names, masked
- * too.
- */
+/** The visible part of replies: all; all with numbers and codes masked; or the members that the connection names, also masked. */
 export type Sight = 'all' | 'masked' | 'named';
 
-/** A number that was sent, and the placeholder that is shown for it. */
+/** A sent number, and its placeholder. */
 export interface SentNumber {
   readonly digits: string;
   readonly shown: string;
 }
 
-/** Settings by which the reply to one request is shown. */
 export interface Showing {
   readonly sight: Sight;
-  /** The stored numbers of the request, which are masked. */
+  /** Stored numbers, which are masked. */
   readonly numbers: readonly string[];
-  /** Numbers of a relayed request, for a caller who sees all. */
+  /** Numbers of a relayed request, for callers who see all. */
   readonly sent: readonly SentNumber[];
-  /** The paths of the members that are shown where only named ones are. */
+  /** Paths of the members that the sight `named` shows. */
   readonly paths: readonly string[];
-  /** The connection's own values, which are always hidden. */
+  /** Values of the connection, which are always hidden. */
   readonly secrets: readonly string[];
 }
 
-/** Settings by which the status of a reply alone is shown. */
+/** Shows only the status of a reply. */
 export const STATUS_ONLY: Showing = { sight: 'named', numbers: [], sent: [], paths: [], secrets: [] };
 
-/** The head and the decoded body of a reply. */
+/** Status, headers and decoded body of a reply. */
 export interface Reply {
   readonly status: number;
   readonly headers: HeaderEntries;
   readonly body: Uint8Array;
 }
 
-/** A reply that was read, without its status. */
+/** A reply without its status. */
 type ReadReply = Pick<Reply, 'headers' | 'body'>;
 
-/** A reply as a caller sees it. A withheld one has no headers, and as its body the named members as JSON, or nothing. */
+/** A reply as a caller sees it. A withheld one has no headers and, as its body, the named members in JSON, or nothing. */
 export interface ShownReply {
   readonly headers: HeaderEntries;
   readonly body: Uint8Array;
@@ -63,18 +61,17 @@ export interface ShownReply {
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** Far more than the largest reply takes, and less than a thread may work on one job. */
+/** Far above the need of the largest reply, and below the time limit of a thread's job. */
 const SHOW_MS = 1_000;
-/** The status of a part of a reply: a searched value may begin or end outside of it. */
+/** Status of a partial reply: a searched value may cross its ends. */
 export const PARTIAL_CONTENT = 206;
 const JSON_TYPE = /^\s*(?:application\/json|[^;,\s]+\+json)\s*(?:;|$)/i;
 
-/** The bytes of a text of Latin-1. */
 function latin1(text: string): Uint8Array {
   return Buffer.from(text, 'latin1');
 }
 
-/** Masks a body: as UTF-8, or byte by byte where it is something else, in which digits and names of codes are ASCII too. */
+/** Masks a body as UTF-8, otherwise as Latin-1, in which digits and names of codes are ASCII too. */
 function maskBytes(body: Uint8Array, format: BodyFormat, numbers: StoredNumbers): Uint8Array {
   const encoding = isUtf8(body) ? 'utf8' : 'latin1';
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(encoding);
@@ -82,15 +79,14 @@ function maskBytes(body: Uint8Array, format: BodyFormat, numbers: StoredNumbers)
   return masked === text ? body : Buffer.from(masked, encoding);
 }
 
-/** JSON without the byte order mark that some servers put before it. */
 function withoutMark(body: Uint8Array): Uint8Array {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
-/** The members of a JSON reply that its connection names; empty where there is none of them, or the reply is no JSON. */
+/** The named members of a JSON reply; empty for any other reply. */
 function namedMembers({ status, headers, body }: Reply, paths: readonly string[]): Uint8Array {
   const isJson = JSON_TYPE.test(headerIn(headers, 'content-type') ?? '') && !isEncoded(headers);
-  // A caller who asks for a part of a reply could have any member of it stand where a named one does.
+  // In a partial reply, any member could appear at the place of a named one.
   if (paths.length === 0 || !isJson || status === PARTIAL_CONTENT) {
     return NO_BYTES;
   }
@@ -104,7 +100,7 @@ function namedMembers({ status, headers, body }: Reply, paths: readonly string[]
   return shown === undefined ? NO_BYTES : encodeJson(shown);
 }
 
-/** A header as one line, since its name may be that of a code. */
+/** Masks a header as one line, since its name may be that of a code. */
 function maskHeader(name: string, value: string, numbers: StoredNumbers): HeaderEntries[number] {
   const prefix = `${name}: `;
   const line = maskReply(prefix + value, 'text', numbers);
@@ -113,7 +109,7 @@ function maskHeader(name: string, value: string, numbers: StoredNumbers): Header
     : [maskReply(name, 'text', numbers), HIDDEN];
 }
 
-/** Whether digits may stand in a body in a form in which they are not found: a part of a reply, or two bytes a character. */
+/** Tells whether a body may have digits that a search does not find: a coding, a partial reply, or two bytes a character. */
 function cannotBeMasked({ status, headers, body }: Reply): boolean {
   return (
     isEncoded(headers) ||
@@ -134,7 +130,7 @@ function maskedBody(reply: Reply, numbers: StoredNumbers): Uint8Array {
   return cannotBeMasked(reply) ? latin1(HIDDEN) : maskBytes(reply.body, formatOf(reply.headers), numbers);
 }
 
-/** A body whose sent numbers are their placeholders. */
+/** Replaces sent numbers by their placeholders. */
 function withPlaceholders({ headers, body }: Reply, { sent }: Showing): Uint8Array {
   if (sent.length === 0 || isEncoded(headers)) {
     return body;
@@ -145,7 +141,7 @@ function withPlaceholders({ headers, body }: Reply, { sent }: Showing): Uint8Arr
   return replaced === text ? body : Buffer.from(replaced, encoding);
 }
 
-/** The headers of a body that is replaced by one that is not encoded. */
+/** The headers for a body without its coding. */
 function withoutCoding(headers: HeaderEntries): HeaderEntries {
   return headers.filter(([name]) => name.toLowerCase() !== 'content-encoding');
 }
@@ -153,7 +149,7 @@ function withoutCoding(headers: HeaderEntries): HeaderEntries {
 let lastTexts: readonly string[] = [];
 let lastSecrets: Secrets | undefined;
 
-/** Texts as they are searched for. The last ones are remembered, since many requests go through one connection. */
+/** Prepared secrets; the last are cached, since many requests use one connection. */
 function preparedSecrets(texts: readonly string[]): Secrets | undefined {
   if (texts.length !== lastTexts.length || texts.some((text, at) => text !== lastTexts[at])) {
     lastSecrets = prepareSecrets(texts);
@@ -162,7 +158,7 @@ function preparedSecrets(texts: readonly string[]): Secrets | undefined {
   return lastSecrets;
 }
 
-/** A reply without the values of its connection. A body in a coding that cannot be read is hidden. */
+/** Removes the values of a connection. A body in a coding that cannot be read is hidden. */
 function withoutSecrets(reply: ReadReply, texts: readonly string[]): ReadReply {
   const secrets = preparedSecrets(texts);
   if (secrets === undefined) {
@@ -175,7 +171,7 @@ function withoutSecrets(reply: ReadReply, texts: readonly string[]): ReadReply {
   return { headers: withoutCoding(headers), body: latin1(HIDDEN) };
 }
 
-/** Headers as `show` gives each, within the budget. */
+/** Converts headers within the budget. */
 function headersAs(
   headers: HeaderEntries,
   { check }: CpuBudget,
@@ -188,8 +184,8 @@ function headersAs(
 }
 
 /**
- * A third party's reply as the caller of its request sees it. Works in a time that is linear in its length; throws
- * `reply_too_complex` where that is too long all the same.
+ * A third party's reply as the caller of its request sees it. Every reply passes through here. Takes time linear in its
+ * length; throws `reply_too_complex` if that is too long.
  */
 export function showReply(
   given: Reply,
@@ -225,13 +221,12 @@ export function showReply(
   return { headers, body: withPlaceholders(reply, showing), withheld: false };
 }
 
-/** Headers and body of a reply; the body may be a stream. */
 interface PassingReply {
   readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
 }
 
-/** A reply that is passed on as it comes, without the values of its connection. */
+/** Removes the values of a connection from a reply that is otherwise unchanged. */
 export function withoutSecretsInPassing(reply: PassingReply, texts: readonly string[]): PassingReply {
   const { headers, body } = reply;
   const secrets = preparedSecrets(texts);
@@ -249,4 +244,65 @@ export function withoutSecretsInPassing(reply: PassingReply, texts: readonly str
     headers: headers.map(([name, value]) => [name, hideSecretsInText(value, secrets)] as const),
     body: body.pipeThrough(new TransformStream(createSecretFilter(secrets))),
   };
+}
+
+/** Longer replies are always masked in a thread. */
+const SCANNED_BYTES_MAX = 16_384;
+/** Shorter runs are masked only if they are a stored number. */
+const CARD_DIGITS_MIN = 12;
+/** An encoded character, as far as it has letters: `&nbsp;`, `&#x` with 16 digits, `%2D`, `\u002d`. */
+const ENCODED = /[%&\\][#\w]{1,20}/g;
+/** Escapes that could hide a name, and names of charsets that are not ASCII. */
+const UNREADABLE = /\\[ux\\]|%[0-9a-f]{2}|&[#a-z]|utf-?16|ucs-?2|unicode/i;
+
+/** Tells whether a text has so many digits without a letter between them, except letters of encoded characters. */
+function hasDigits(text: string, wanted: number): boolean {
+  const plain = text.replace(ENCODED, (mark) => mark.replace(/[a-z]/gi, ''));
+  return new RegExp(`(?:\\d[^a-z\\d]*){${wanted}}`, 'i').test(plain);
+}
+
+/** Tells whether a text may contain a number that is masked or shown as a placeholder. */
+function mayHaveNumber(text: string, { sight, numbers, sent }: Showing): boolean {
+  const lengths =
+    sight === 'masked'
+      ? [CARD_DIGITS_MIN, ...numbers.map(({ length }) => length)]
+      : sent.map(({ digits }) => digits.length);
+  return lengths.length > 0 && hasDigits(text, Math.min(...lengths));
+}
+
+/** Tells whether a text of Latin-1 contains one of these values, or a character that could escape one. */
+function mayHaveSecret(text: string, secrets: readonly string[]): boolean {
+  return (
+    secrets.length > 0 &&
+    (/[%&+\\]/.test(text) ||
+      secrets.some(
+        (secret) => text.includes(secret) || text.includes(Buffer.from(secret).toString('latin1')),
+      ))
+  );
+}
+
+/**
+ * Fast check, without a thread, that a reply would be shown unchanged: it is complete and short, has no secret and
+ * nothing that could escape one, fewer consecutive digits than the shortest searched number, and, if codes are masked,
+ * no part of the name of one.
+ */
+export function staysAsItIs({ status, headers, body }: Reply, showing: Showing): boolean {
+  const { sight, secrets } = showing;
+  const isReadable =
+    status !== PARTIAL_CONTENT &&
+    body.length <= SCANNED_BYTES_MAX &&
+    !body.includes(0) &&
+    !isEncoded(headers);
+  if (sight === 'named' || !isReadable) {
+    return false;
+  }
+  const lines = headers.map(([name, value]) => `${name}: ${value}`);
+  const content = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1');
+  // The letter separates numbers of different parts.
+  const text = [...lines, content].join('x');
+  return (
+    !mayHaveNumber(text, showing) &&
+    !mayHaveSecret(text, secrets) &&
+    !(sight === 'masked' && (UNREADABLE.test(text) || [...lines, content].some(mayHaveSadName)))
+  );
 }

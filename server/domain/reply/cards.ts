@@ -1,10 +1,10 @@
 import { cardDigits, onlyDigits } from '../card/digits.ts';
 import { passesLuhn } from '../card/luhn.ts';
 import { type CardRole, cardRole } from '../card/names.ts';
-import { type Leaf, sharedDepth } from './leaves.ts';
+import { type Leaf, sharedDepth, type Value } from './leaves.ts';
 
 /** A leaf whose name gives it a role, with a value that is valid for the role. */
-export interface Candidate extends Leaf {
+interface Candidate extends Leaf {
   readonly role: CardRole;
   readonly strong: boolean;
 }
@@ -12,7 +12,7 @@ export interface Candidate extends Leaf {
 /** The leaves that make up the card of a reply. */
 export interface FoundCard {
   readonly number: Candidate;
-  /** Other places with card numbers and codes, of this card or of others. */
+  /** Other places with card numbers and verification codes, of this card or of others. */
   readonly others: readonly Candidate[];
   readonly cvv: Candidate | undefined;
   readonly month: Candidate | undefined;
@@ -24,21 +24,21 @@ export interface FoundCard {
 const DIGITS_MIN = 12;
 const DIGITS_MAX = 19;
 const CVV = /^\d{3,4}$/;
-const MONTH = /^(?:0?[1-9]|1[0-2])$/;
-const YEAR = /^(?:\d\d|20\d\d)$/;
-/** As a name: with a letter, without control characters and what XML cannot contain. */
+export const MONTH = /^(?:0?[1-9]|1[0-2])$/;
+export const YEAR = /^(?:20)?\d\d$/;
+/** With a letter, without control characters and characters that XML cannot contain. */
 const HOLDER = /^(?=.*\p{L})[^\p{Cc}\p{Cn}\p{Cs}]{1,255}$/u;
-/** How many numbers compete for a value at most. */
+/** The most numbers that compete for a value. */
 const NUMBERS_MAX = 64;
 
-/** Whether a text is as long as card numbers are and has nothing but digits, spaces and dashes. */
-export function hasCardLength(text: string): boolean {
+function hasCardLength(text: string): boolean {
   const length = text.length > 64 ? 0 : (cardDigits(text)?.length ?? 0);
   return length >= DIGITS_MIN && length <= DIGITS_MAX;
 }
 
-function isCard(text: string): boolean {
-  return passesLuhn(cardDigits(text) ?? '');
+/** Tells whether a text passes Luhn and has the length of card numbers, with digits, spaces and dashes only. */
+export function isCard(text: string): boolean {
+  return hasCardLength(text) && passesLuhn(cardDigits(text) ?? '');
 }
 
 const FITS: Readonly<Record<CardRole, (text: string) => boolean>> = {
@@ -50,7 +50,7 @@ const FITS: Readonly<Record<CardRole, (text: string) => boolean>> = {
   holder: (text) => HOLDER.test(text) && onlyDigits(text).length < DIGITS_MIN,
 };
 
-/** Without the white space around a value, where it is written as it is. */
+/** Excludes the white space around a value from its place. */
 function trimmed(leaf: Leaf, text: string): Leaf {
   let { start, end } = leaf;
   while (start < end && text.charAt(start).trim() === '') {
@@ -63,47 +63,37 @@ function trimmed(leaf: Leaf, text: string): Leaf {
 }
 
 function candidates(leaves: readonly Leaf[], text: string): Candidate[] {
-  const found: Candidate[] = [];
-  for (const leaf of leaves) {
+  return leaves.flatMap((leaf) => {
     const named = cardRole(leaf.name, leaf.branch.name);
-    const inner = named === undefined ? leaf : trimmed(leaf, text);
-    if (named !== undefined && FITS[named.role](inner.value)) {
-      found.push({ ...inner, ...named });
-    }
-  }
-  return found;
-}
-
-/** The first number that passes the Luhn check, otherwise the first number by name. */
-function mainNumber(numbers: readonly Candidate[]): Candidate | undefined {
-  return numbers.find(({ value }) => isCard(value)) ?? numbers.find(({ strong }) => strong);
+    const inner = named && trimmed(leaf, text);
+    return inner && FITS[named.role](inner.value) ? [{ ...inner, ...named }] : [];
+  });
 }
 
 /**
  * Finds the card in the leaves of a reply by names and by nearness: of several numbers the first that passes Luhn,
- * with the code, expiry and holder that stand nearest to it and to no other number. Undefined without a number.
+ * otherwise the first by name, with the code, expiry and holder that are nearest to it and to no other number.
+ * Undefined without a number.
  */
 export function findCard(leaves: readonly Leaf[], text: string): FoundCard | undefined {
   const all = candidates(leaves, text);
   const numbers = all.filter(({ role }) => role === 'number');
-  const number = mainNumber(numbers);
+  const number = numbers.find(({ value }) => isCard(value)) ?? numbers.find(({ strong }) => strong);
   if (number === undefined) {
     return undefined;
   }
   const rivals = numbers.slice(0, NUMBERS_MAX).filter(({ value }) => value !== number.value);
-  const belongs = (near: number, { branch }: Candidate): boolean =>
-    rivals.every((rival) => sharedDepth(branch, rival.branch) <= near);
   const nearest = (role: CardRole): Candidate | undefined => {
     let best: Candidate | undefined;
     let bestRank = -1;
     for (const candidate of all) {
-      const beside = candidate.branch === number.branch;
-      if (candidate.role !== role || !(candidate.strong || beside)) {
+      const { branch, strong } = candidate;
+      if (candidate.role !== role || !(strong || branch === number.branch)) {
         continue;
       }
-      const near = sharedDepth(candidate.branch, number.branch);
-      const rank = 2 * near + (candidate.strong ? 1 : 0);
-      if (rank > bestRank && belongs(near, candidate)) {
+      const near = sharedDepth(branch, number.branch);
+      const rank = 2 * near + (strong ? 1 : 0);
+      if (rank > bestRank && rivals.every((rival) => sharedDepth(branch, rival.branch) <= near)) {
         best = candidate;
         bestRank = rank;
       }
@@ -111,17 +101,54 @@ export function findCard(leaves: readonly Leaf[], text: string): FoundCard | und
     return best;
   };
   const cvv = nearest('cvv');
-  const others = all.filter((one) => one !== number && one !== cvv && isSecret(one));
-  const [month, year, expiry, holder] = [
-    nearest('month'),
-    nearest('year'),
-    nearest('expiry'),
-    nearest('holder'),
-  ];
-  return { number, others, cvv, month, year, expiry, holder };
+  return {
+    number,
+    others: all.filter((one) => one !== number && one !== cvv && isSecret(one)),
+    cvv,
+    month: nearest('month'),
+    year: nearest('year'),
+    expiry: nearest('expiry'),
+    holder: nearest('holder'),
+  };
 }
 
-/** Whether a place must not stay readable in what is kept of a reply: a code, or what may be a card's number. */
+/** Tells whether a place must not stay readable in the stored reply. */
 function isSecret({ role, strong }: Candidate): boolean {
   return role === 'number' || (role === 'cvv' && strong);
+}
+
+/** Separators of month and year, also as JSON, XML and forms write them. */
+const BETWEEN = String.raw`(?:[\s+/.-]|\\/|%2[0f]|&#(?:47|x2f);){1,5}`;
+const MONTH_1 = '(?<month>0?[1-9]|1[0-2])';
+const MONTH_2 = '(?<month>0[1-9]|1[0-2])';
+
+const EXPIRY_FORMS: readonly RegExp[] = [
+  `^${MONTH_1}${BETWEEN}(?<year>20\\d\\d|\\d\\d)$`,
+  `^(?<year>20\\d\\d)${BETWEEN}${MONTH_1}(?:${BETWEEN}\\d{1,2}(?:[T ].*)?)?$`,
+  `^${MONTH_2}(?<year>20\\d\\d|\\d\\d)$`,
+  `^(?<year>20\\d\\d|\\d\\d)${MONTH_2}$`,
+].map((form) => new RegExp(form, 'di'));
+
+/**
+ * Month and year of the expiry at a place of a text: `12/27`, `12/2027`, `2027-12`, `2027-12-31`, `1227`, `122027`,
+ * `202712` and, if the first two digits are no month, `2712`.
+ */
+export function splitExpiry(
+  text: string,
+  { start, end, write }: Omit<Value, 'value'>,
+): { readonly month: Value; readonly year: Value } | undefined {
+  const source = text.slice(start, end);
+  const part = ([from, to]: [number, number]): Value => ({
+    value: source.slice(from, to),
+    start: start + from,
+    end: start + to,
+    write,
+  });
+  for (const form of EXPIRY_FORMS) {
+    const { month, year } = form.exec(source)?.indices?.groups ?? {};
+    if (month !== undefined && year !== undefined) {
+      return { month: part(month), year: part(year) };
+    }
+  }
+  return undefined;
 }

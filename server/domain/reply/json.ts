@@ -1,20 +1,12 @@
 import { VaultError } from '../../core/errors.ts';
-import { type JsonValue, parseJson } from '../json/json.ts';
-import { type Branch, branchOf, type Leaf, rootBranch, writeInJson } from './leaves.ts';
-
-interface Cursor {
-  readonly text: string;
-  readonly leaves: Leaf[];
-  at: number;
-}
-
-const DIGITS = /^\d+$/;
-const BARE_END = /[\s,\]}]/g;
-const SPACE = /\s*/y;
+import { type JsonValue, parseJson, quoteJson } from '../json/json.ts';
+import { visitJson } from '../mask/reply-json.ts';
+import { readAs, sourceAt } from '../mask/reply-view.ts';
+import { type Branch, branchOf, type Leaf, ROOT } from './leaves.ts';
 
 const encoder = new TextEncoder();
 
-/** The value of a reply that is JSON as a whole, a byte order mark before it aside; undefined when it is none. */
+/** The value of a JSON reply, which may begin with a byte order mark; undefined for any other text. */
 export function replyJson(text: string): JsonValue | undefined {
   try {
     return parseJson(encoder.encode(text.startsWith('\ufeff') ? text.slice(1) : text));
@@ -26,82 +18,46 @@ export function replyJson(text: string): JsonValue | undefined {
   }
 }
 
-function skipSpace(cursor: Cursor): string {
-  SPACE.lastIndex = cursor.at;
-  SPACE.exec(cursor.text);
-  cursor.at = SPACE.lastIndex;
-  return cursor.text.charAt(cursor.at);
-}
-
-/** Moves over a string literal; gives its source without the quotes. */
-function readLiteral(cursor: Cursor): string {
-  const start = cursor.at + 1;
-  let end = start;
-  for (let unit = cursor.text.charAt(end); unit !== '"'; unit = cursor.text.charAt(end)) {
-    end += unit === '\\' ? 2 : 1;
-  }
-  cursor.at = end + 1;
-  return cursor.text.slice(start, end);
-}
-
 function decode(source: string): string {
-  const value = source.includes('\\') ? parseJson(encoder.encode(`"${source}"`)) : source;
-  return typeof value === 'string' ? value : source;
+  return source.includes('\\') ? JSON.parse(`"${source}"`) : source;
 }
 
-function readBare(cursor: Cursor, name: string, branch: Branch): void {
-  BARE_END.lastIndex = cursor.at;
-  const end = BARE_END.exec(cursor.text)?.index ?? cursor.text.length;
-  const value = cursor.text.slice(cursor.at, end);
-  if (DIGITS.test(value)) {
-    cursor.leaves.push({ name, branch, value, start: cursor.at, end, write: undefined });
-  }
-  cursor.at = end;
+function encode(text: string): string {
+  return quoteJson(text).slice(1, -1);
 }
 
-function readMembers(cursor: Cursor, close: string, listName: string, branch: Branch): void {
-  cursor.at++;
-  for (let next = skipSpace(cursor); next !== close; next = skipSpace(cursor)) {
-    if (next === ',') {
-      cursor.at++;
-      continue;
-    }
-    let name = listName;
-    if (close === '}') {
-      name = decode(readLiteral(cursor));
-      skipSpace(cursor);
-      cursor.at++;
-    }
-    readValue(cursor, name, branch);
-  }
-  cursor.at++;
-}
-
-function readValue(cursor: Cursor, name: string, branch: Branch): void {
-  switch (skipSpace(cursor)) {
-    case '{':
-      readMembers(cursor, '}', name, branchOf(name, branch));
-      break;
-    case '[':
-      readMembers(cursor, ']', name, branchOf(name, branch));
-      break;
-    case '"': {
-      const start = cursor.at + 1;
-      const value = decode(readLiteral(cursor));
-      cursor.leaves.push({ name, branch, value, start, end: cursor.at - 1, write: writeInJson });
-      break;
-    }
-    default:
-      readBare(cursor, name, branch);
-  }
-}
-
-/** The texts and whole numbers of a JSON text, in order, with their places; undefined when it is no JSON. */
+/** The texts and whole numbers of a JSON text, in order; undefined for any other text. */
 export function jsonLeaves(text: string): Leaf[] | undefined {
   if (replyJson(text) === undefined) {
     return undefined;
   }
-  const cursor: Cursor = { text, leaves: [], at: text.startsWith('\ufeff') ? 1 : 0 };
-  readValue(cursor, '', rootBranch());
-  return cursor.leaves;
+  const view = readAs(text, ['backslash']);
+  const leaves: Leaf[] = [];
+  const outer: { readonly name: string; readonly branch: Branch }[] = [];
+  // The items of a list have its name.
+  let [name, branch] = ['', ROOT];
+  visitJson(view, {
+    name(from, to) {
+      name = decode(text.slice(sourceAt(view, from), sourceAt(view, to)));
+    },
+    text(from, to) {
+      const [start, end] = [sourceAt(view, from), sourceAt(view, to)];
+      leaves.push({ name, branch, value: decode(text.slice(start, end)), start, end, write: encode });
+    },
+    number(from, to) {
+      const [start, end] = [sourceAt(view, from), sourceAt(view, to)];
+      const value = text.slice(start, end);
+      if (/^\d+$/.test(value)) {
+        leaves.push({ name, branch, value, start, end });
+      }
+    },
+    open() {
+      outer.push({ name, branch });
+      branch = branchOf(name, branch);
+    },
+    close() {
+      ({ name, branch } = outer.pop() ?? { name: '', branch: ROOT });
+    },
+  });
+  return leaves;
 }

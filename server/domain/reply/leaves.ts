@@ -1,6 +1,11 @@
-import { quoteJson } from '../json/json.ts';
-import { percentEncode } from '../template/proxy-escape.ts';
-import { escapeXml } from '../template/xml-escape.ts';
+/** A value of a reply, and the place of its source in the text, without quotes. */
+export interface Value {
+  readonly value: string;
+  readonly start: number;
+  readonly end: number;
+  /** Output of a tag `{{x}}` in this place for a text; undefined if only a raw tag reproduces the source. */
+  readonly write?: ((text: string) => string) | undefined;
+}
 
 /** An object, list or element around values; compared by identity. */
 export interface Branch {
@@ -9,56 +14,28 @@ export interface Branch {
   readonly depth: number;
 }
 
-/** A single value of a reply, and where its source stands in the text (without quotes). */
-export interface Leaf {
+/** A value with its name. */
+export interface Leaf extends Value {
   readonly name: string;
   readonly branch: Branch;
-  readonly value: string;
-  readonly start: number;
-  readonly end: number;
-  /** What a tag `{{x}}` in this place puts out for a text; undefined where only a raw tag can do. */
-  readonly write: ((text: string) => string) | undefined;
 }
 
-/** How deep a reply may be nested to be read. */
-export const REPLY_DEPTH_MAX = 64;
+/** The outermost branch of every reply. */
+export const ROOT: Branch = { name: '', up: undefined, depth: 0 };
 
-/** The outermost branch. */
-export function rootBranch(): Branch {
-  return { name: '', up: undefined, depth: 0 };
-}
-
-/** A branch inside another. */
 export function branchOf(name: string, up: Branch): Branch {
   return { name, up, depth: up.depth + 1 };
 }
 
-/** What `{{x}}` writes inside a JSON string literal. */
-export function writeInJson(text: string): string {
-  return quoteJson(text).slice(1, -1);
-}
-
-/** What `{{x}}` writes in XML text and attributes. */
-export const writeXml = escapeXml;
-
-/** What `{{x}}` writes in a form body. */
-export const writeForm = percentEncode;
-
-/** What `{{x}}` writes in plain text. */
-export function writeText(text: string): string {
-  return text;
-}
-
-/** How many branches two branches share from the root on. */
+/** Number of branches below the root that two branches share. */
 export function sharedDepth(one: Branch, other: Branch): number {
-  let a: Branch | undefined = one;
-  let b: Branch | undefined = other;
-  while (a !== undefined && b !== undefined && a !== b) {
+  let [a, b] = [one, other];
+  while (a !== b) {
     if (a.depth >= b.depth) {
-      a = a.up;
+      a = a.up ?? ROOT;
     } else {
-      b = b.up;
+      b = b.up ?? ROOT;
     }
   }
-  return a === undefined || b === undefined ? -1 : a.depth;
+  return a.depth;
 }

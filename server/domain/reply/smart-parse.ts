@@ -1,19 +1,97 @@
 import { onlyDigits } from '../card/digits.ts';
 import { passesLuhn } from '../card/luhn.ts';
 import type { JsonObject } from '../json/json.ts';
+import { percentEncode } from '../template/escape.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
-import { type FoundCard, findCard } from './cards.ts';
-import { expiryOf } from './expiry.ts';
-import { formLeaves, looksLikeForm } from './form.ts';
+import { type FoundCard, findCard, isCard, splitExpiry } from './cards.ts';
 import { jsonLeaves } from './json.ts';
-import type { Leaf } from './leaves.ts';
-import { finishOriginal, hideText, keepFree, keepPlace, startOriginal, tagValue } from './original.ts';
-import { textLeaves } from './text.ts';
+import { type Branch, branchOf, type Leaf, ROOT, type Value } from './leaves.ts';
+import { Original } from './original.ts';
 import { hasDoctype, xmlLeaves } from './xml.ts';
 
-/** What was found in a reply. */
+const LOOKS_LIKE_FORM = /^[^\s&=<>{}]+=\S*\s*$/;
+const INDEX = /^\d+$/;
+
+function decode(source: string): string | undefined {
+  try {
+    return decodeURIComponent(source.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The values of a form body, in order; `card[number]` and `card.number` are nested names. */
+function formLeaves(text: string): Leaf[] {
+  const branches = new Map<string, Branch>();
+  const leaves: Leaf[] = [];
+  let start = 0;
+  for (const pair of text.trimEnd().split('&')) {
+    const equals = pair.indexOf('=');
+    const name = equals < 0 ? undefined : decode(pair.slice(0, equals));
+    const value = equals < 0 ? undefined : decode(pair.slice(equals + 1));
+    if (name !== undefined && value !== undefined) {
+      const steps = name.split(/[[\].]+/, 65).filter((step) => step !== '');
+      const own = steps.pop() ?? '';
+      let branch = ROOT;
+      let path = '';
+      for (const step of steps) {
+        path += `${step}.`;
+        const named = INDEX.test(step) ? branch.name : step;
+        branch = branches.get(path) ?? branchOf(named, branch);
+        branches.set(path, branch);
+      }
+      const end = start + pair.length;
+      leaves.push({ name: own, branch, value, start: start + equals + 1, end, write: percentEncode });
+    }
+    start += pair.length + 1;
+  }
+  return leaves;
+}
+
+const NUMBER = /(?<![\d.])\d(?:[ -]?\d){11,18}(?![\d]|[ -]\d)/g;
+/** Labelled values of a plain text. */
+const LABELLED: readonly (readonly [name: string, pattern: RegExp])[] = [
+  [
+    'cvv',
+    /\b(?:cvv2?|cvc2?|cvn2?|csc|cid|(?:card )?(?:security|verification) (?:code|value|number))\b[^\w\r\n]{1,8}(\d{3,4})(?!\d)/i,
+  ],
+  [
+    'expiry',
+    /\b(?:exp(?:ir(?:y|es|ation))?(?: date)?|valid (?:thru|until|to)|good thru)\b[^\w\r\n]{1,8}((?:0?[1-9]|1[0-2]) ?[/.-] ?(?:20)?\d\d|20\d\d ?[/.-] ?(?:0[1-9]|1[0-2]))(?!\d)/i,
+  ],
+  [
+    'card_holder',
+    /\b(?:card ?holder(?:'s)?(?: name)?|name on card|holder)\b[ \t]{0,4}[:=][ \t]{0,4}([^\r\n,;|"<>{}\d]{1,120})/i,
+  ],
+];
+
+/** Card values of a plain text, by pattern: the numbers that pass Luhn, and the first labelled code, expiry and holder. */
+function textLeaves(text: string): Leaf[] {
+  const leafAt = (name: string, value: string, start: number): Leaf => {
+    const write = (written: string): string => written;
+    return { name, branch: ROOT, value, start, end: start + value.length, write };
+  };
+  const numbers = [...text.matchAll(NUMBER)]
+    .filter(([value]) => isCard(value))
+    .map(({ 0: value, index }) => leafAt('card_number', value, index));
+  if (numbers.length === 0) {
+    return numbers;
+  }
+  const labelled = LABELLED.flatMap(([name, pattern]) => {
+    const found = pattern.exec(text);
+    const value = found?.[1];
+    return found === null || value === undefined
+      ? []
+      : [leafAt(name, value, found.index + found[0].length - value.length)];
+  });
+  const isApart = ({ start, end }: Leaf): boolean =>
+    numbers.every((number) => number.end <= start || end <= number.start);
+  return [...numbers, ...labelled.filter(isApart)];
+}
+
+/** The card that was found in a reply. */
 export interface SmartParsed {
-  /** The format that the reply was read as: `original_data` is a template for it. */
+  /** Format of the reply and of the template `original_data`. */
   readonly format: BodyFormat;
   /** The object to store: `card_number`, what else was found, and `original_data`. */
   readonly object: JsonObject;
@@ -27,7 +105,7 @@ function sniff(text: string): BodyFormat {
   if (first === '<') {
     return 'xml';
   }
-  return looksLikeForm(text) ? 'form' : 'text';
+  return LOOKS_LIKE_FORM.test(text) ? 'form' : 'text';
 }
 
 const READERS: Readonly<Record<BodyFormat, (text: string) => readonly Leaf[] | undefined>> = {
@@ -37,7 +115,7 @@ const READERS: Readonly<Record<BodyFormat, (text: string) => readonly Leaf[] | u
   text: textLeaves,
 };
 
-/** What may be a card's number, in any of the spellings that a masked account must not see one in. */
+/** Candidates for card numbers, in any notation that accounts without unmasked output must not see. */
 const NUMBER_RUN = /(?<!\d)\d(?:[ .-]?\d){12,18}(?!\d)/g;
 
 function* numberRuns(text: string): Generator<readonly [start: number, end: number]> {
@@ -48,57 +126,49 @@ function* numberRuns(text: string): Generator<readonly [start: number, end: numb
   }
 }
 
-/** The card's values by their names in the stored object, with their places; expiry from two places or from one. */
-function valuesOf(
-  text: string,
-  card: FoundCard,
-): [string, Pick<Leaf, 'value' | 'start' | 'end'> | undefined][] {
+/** The object to store for a card: its values by name, the expiry from two places or from one, and the original. */
+function storedObject(text: string, card: FoundCard): JsonObject {
   const hasBoth = card.month !== undefined && card.year !== undefined;
-  const expiry = (hasBoth ? undefined : card.expiry && expiryOf(text, card.expiry)) ?? card;
-  return [
+  const expiry = (hasBoth ? undefined : card.expiry && splitExpiry(text, card.expiry)) ?? card;
+  const values: readonly (readonly [string, Value | undefined])[] = [
     ['card_number', card.number],
     ['cvv', card.cvv],
     ['expiry_month', expiry.month],
     ['expiry_year', expiry.year],
     ['card_holder', card.holder],
   ];
-}
-
-function storedObject(text: string, card: FoundCard): JsonObject {
   const object: JsonObject = new Map();
-  const original = startOriginal(text);
-  for (const [name, found] of valuesOf(text, card)) {
+  const original = new Original(text);
+  for (const [name, found] of values) {
     if (found !== undefined) {
       object.set(name, found.value);
-      tagValue(original, name, found);
+      original.tagValue(name, found);
     }
   }
   for (const other of card.others) {
     if (other.value === card.number.value) {
-      tagValue(original, 'card_number', other);
+      original.tagValue('card_number', other);
     } else {
-      keepPlace(original, other.role === 'number' ? 'card_number' : 'cvv', other.start, other.end);
+      original.keepPlace(other.role === 'number' ? 'card_number' : 'cvv', other.start, other.end);
     }
   }
-  hideText(original, 'card_number', card.number.value);
-  hideText(original, 'card_number', onlyDigits(card.number.value), true);
-  keepFree(original, 'card_number', numberRuns(text));
-  const { template, parts } = finishOriginal(original);
-  object.set('original_data', template);
-  if (parts.length > 0) {
-    object.set('original_parts', parts);
+  original.hideText('card_number', card.number.value);
+  original.hideText('card_number', onlyDigits(card.number.value), true);
+  original.keepFree('card_number', numberRuns(text));
+  object.set('original_data', original.finish());
+  if (original.parts.length > 0) {
+    object.set('original_parts', original.parts);
   }
   return object;
 }
 
 /**
- * Finds a card's number, code, expiry and holder in a reply, read by its Content-Type, or by its look where that
- * names no format with names or the reply is not in it: in JSON, XML and forms by names at any depth, in other
- * text by patterns, with Luhn. Values are kept as they are written (`12`, `27`, spaces in numbers). In
- * `original_data` they are replaced by mustache tags; filled again from the object, as a body of `format`, it says
- * what the reply says, to the letter but for how the found values are escaped. What tags of the five names cannot
- * give back stands in `original_parts`, a list of objects: other cards' numbers and codes, and braces that would be
- * read as tags. Undefined when there is no number, and for XML with a document type.
+ * Finds a card's number, code, expiry and holder in a reply, read by its Content-Type, or by its look if that names no
+ * format with names or does not fit: in JSON, XML and forms by names at any depth, in other text by patterns, with
+ * Luhn. Values keep their notation (`12`, `27`, spaces in numbers). In `original_data` they are mustache tags; filled
+ * from the object as a body of `format`, it gives the reply except for the escaping of the found values. Text that
+ * these tags cannot reproduce is in `original_parts`, a list of objects: numbers and codes of other cards, and braces
+ * that would be read as tags. Undefined without a number, and for XML with a document type.
  */
 export function smartParse(text: string, contentType?: string): SmartParsed | undefined {
   if (!text.isWellFormed()) {

@@ -1,12 +1,12 @@
-/** What a stored object says of a card, whatever its members are called. */
+/** The card in a stored object, whatever its members are called. */
 import { cardBrand } from '../card/brand.ts';
 import { cardDigits } from '../card/digits.ts';
 import { type CardRole, cardRole } from '../card/names.ts';
 import { findNumber } from '../card/number.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-import { splitExpiry } from './expiry.ts';
+import { MONTH, splitExpiry, YEAR } from './cards.ts';
 
-/** What of a card may be shown without its passphrase, where its key says so; what it has not is left out. */
+/** The part of a card that may be shown without its passphrase, if its key allows it; missing members are left out. */
 export interface CardSummary {
   readonly brand?: string;
   readonly last_four?: string;
@@ -16,12 +16,10 @@ export interface CardSummary {
   readonly expiry_year?: string;
 }
 
-/** A shorter number would be shown by half or more. */
+/** The last four digits of a shorter number would be half of it or more. */
 const DIGITS_MIN = 8;
-export const MONTH = /^(?:0?[1-9]|1[0-2])$/;
-export const YEAR = /^(?:20)?\d\d$/;
 
-/** A text, or an integer as it is written. */
+/** A text, or an integer as its literal. */
 export function textOf(value: JsonValue | undefined): string | undefined {
   if (value instanceof JsonNumber) {
     return /^\d+$/.test(value.text) ? value.text : undefined;
@@ -29,15 +27,13 @@ export function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The first member of the object, nothing deeper, that is one of this role by its name; `code` is no security code. */
+/** The first member of the object itself whose name gives it this role; `code` alone is no verification code. */
 export function memberAs(object: JsonObject, role: CardRole): string | undefined {
   for (const [name, value] of object) {
     const named = cardRole(name, '');
-    if (named?.role === role && (named.strong || role !== 'cvv')) {
-      const text = textOf(value);
-      if (text !== undefined) {
-        return text;
-      }
+    const text = named?.role === role && (named.strong || role !== 'cvv') ? textOf(value) : undefined;
+    if (text !== undefined) {
+      return text;
     }
   }
   return undefined;
@@ -50,36 +46,32 @@ export function fourDigits(year: string): string {
   return year.length === 2 ? `20${year}` : year;
 }
 
+/** The expiry of an object, from two members or from one. */
 export function expiryOf(object: JsonObject): [month: string, year: string] | undefined {
   const month = memberAs(object, 'month');
   const year = memberAs(object, 'year');
   if (month !== undefined && year !== undefined && MONTH.test(month) && YEAR.test(year)) {
     return [twoDigits(month), fourDigits(year)];
   }
-  const whole = memberAs(object, 'expiry');
-  const split = whole === undefined ? undefined : splitExpiry(whole, 0);
+  const whole = memberAs(object, 'expiry') ?? '';
+  const split = splitExpiry(whole, { start: 0, end: whole.length });
   return split && [twoDigits(split.month.value), fourDigits(split.year.value)];
 }
 
-/** Month and year of an object that has an expiry. */
-function expiryMembers(object: JsonObject): Pick<CardSummary, 'expiry_month' | 'expiry_year'> {
-  const [expiry_month, expiry_year] = expiryOf(object) ?? [];
-  return expiry_month === undefined || expiry_year === undefined ? {} : { expiry_month, expiry_year };
-}
-
-/** The summary of an item whose number may be in the object, or was sent beside it. */
-export function cardSummary(object: JsonObject, beside?: string): CardSummary {
-  const number = findNumber(object, beside) ?? '';
+/** The summary of an item whose number is in the object, or was sent in the query. */
+export function cardSummary(object: JsonObject, query?: string): CardSummary {
+  const number = findNumber(object, query) ?? '';
   const digits = cardDigits(number) ?? '';
   const brand = cardBrand(number);
-  return {
+  const summary: CardSummary = {
     ...(brand === undefined ? {} : { brand }),
     ...(digits.length < DIGITS_MIN ? {} : { last_four: digits.slice(-4) }),
-    ...expiryMembers(object),
   };
+  return patchedSummary(summary, object);
 }
 
-/** The summary of an item to which members are added that are not its number. */
+/** The summary of an item after members other than its number are added. */
 export function patchedSummary(before: CardSummary, changes: JsonObject): CardSummary {
-  return { ...before, ...expiryMembers(changes) };
+  const expiry = expiryOf(changes);
+  return expiry === undefined ? before : { ...before, expiry_month: expiry[0], expiry_year: expiry[1] };
 }

@@ -1,13 +1,16 @@
-import { type Branch, branchOf, type Leaf, REPLY_DEPTH_MAX, rootBranch, writeXml } from './leaves.ts';
+import { escapeXml } from '../template/escape.ts';
+import { type Branch, branchOf, type Leaf, ROOT } from './leaves.ts';
 
-/** An element that is open, with the one piece of text that it contains, if it is one piece. */
+/** An open element with its last piece of text. */
 interface Open {
   readonly tag: string;
   readonly branch: Branch;
   piece: { readonly start: number; readonly end: number; readonly cdata: boolean } | undefined;
-  /** Whether it contains more than one piece of text. */
+  /** It contains more than one piece of text. */
   mixed: boolean;
 }
+
+const DEPTH_MAX = 64;
 
 const TOKEN =
   /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!\[CDATA\[(?<cdata>[\s\S]*?)\]\]>|<\/(?<close>[^\s<>/=]+)\s*>|<(?<open>[^\s<>/=!?]+)(?<attributes>(?:\s+[^\s<>/=]+\s*=\s*(?:"[^"<]*"|'[^'<]*')){0,256})\s*(?<empty>\/?)>|(?<text>[^<]+)/y;
@@ -17,7 +20,7 @@ const REFERENCE = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi;
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** The text of a source with character references and the five names of XML; nothing else is looked up. */
+/** Replaces character references and the five named entities of XML. */
 function decode(source: string): string {
   return source.replace(REFERENCE, (whole, decimal?: string, hex?: string, name?: string) => {
     if (name !== undefined) {
@@ -36,33 +39,11 @@ function readAttributes(source: string, offset: number, branch: Branch, leaves: 
   for (const match of source.matchAll(ATTRIBUTE)) {
     const raw = match[2] ?? match[3] ?? '';
     const end = offset + match.index + match[0].length - 1;
-    const place = { start: end - raw.length, end, write: writeXml };
+    const place = { start: end - raw.length, end, write: escapeXml };
     leaves.push({ name: localName(match[1] ?? ''), branch, value: decode(raw), ...place });
   }
 }
 
-function closeElement(text: string, element: Open, leaves: Leaf[]): void {
-  if (element.piece === undefined || element.mixed) {
-    return;
-  }
-  const { start, end, cdata } = element.piece;
-  const raw = text.slice(start, end);
-  leaves.push({
-    name: element.branch.name,
-    branch: element.branch.up ?? element.branch,
-    value: cdata ? raw : decode(raw),
-    start,
-    end,
-    write: cdata ? undefined : writeXml,
-  });
-}
-
-function addText(element: Open, start: number, end: number, cdata: boolean): void {
-  element.mixed = element.piece !== undefined;
-  element.piece = { start, end, cdata };
-}
-
-/** What has been read of a document up to a place. */
 interface Reading {
   readonly text: string;
   readonly leaves: Leaf[];
@@ -70,24 +51,12 @@ interface Reading {
   roots: number;
 }
 
-const ROOT = rootBranch();
-
-/** Text between tags: only white space may stand outside the root. */
-function readText(reading: Reading, start: number, end: number): boolean {
-  if (reading.text.slice(start, end).replace('\ufeff', '').trim() === '') {
-    return true;
-  }
-  const inside = reading.open.at(-1);
+/** Adds a piece of text to the innermost element; false outside of the root. */
+function addText({ open }: Reading, start: number, end: number, cdata: boolean): boolean {
+  const inside = open.at(-1);
   if (inside !== undefined) {
-    addText(inside, start, end, false);
-  }
-  return inside !== undefined;
-}
-
-function readCdata(reading: Reading, start: number, end: number): boolean {
-  const inside = reading.open.at(-1);
-  if (inside !== undefined) {
-    addText(inside, start, end, true);
+    inside.mixed = inside.piece !== undefined;
+    inside.piece = { start, end, cdata };
   }
   return inside !== undefined;
 }
@@ -101,15 +70,23 @@ function readOpenTag(reading: Reading, start: number, groups: Readonly<Record<st
   if (empty === '') {
     reading.open.push({ tag, branch, piece: undefined, mixed: false });
   }
-  return reading.roots === 1 && branch.depth <= REPLY_DEPTH_MAX;
+  return reading.roots === 1 && branch.depth <= DEPTH_MAX;
 }
 
-function readCloseTag(reading: Reading, tag: string): boolean {
-  const inside = reading.open.pop();
+/** Closes an element; it is a leaf if its text is one piece. */
+function readCloseTag({ text, leaves, open }: Reading, tag: string): boolean {
+  const inside = open.pop();
   if (inside?.tag !== tag) {
     return false;
   }
-  closeElement(reading.text, inside, reading.leaves);
+  const { branch, piece, mixed } = inside;
+  if (piece !== undefined && !mixed) {
+    const { start, end, cdata } = piece;
+    const raw = text.slice(start, end);
+    const value = cdata ? raw : decode(raw);
+    const write = cdata ? undefined : escapeXml;
+    leaves.push({ name: branch.name, branch: branch.up ?? ROOT, value, start, end, write });
+  }
   return true;
 }
 
@@ -117,10 +94,11 @@ function readCloseTag(reading: Reading, tag: string): boolean {
 function readToken(reading: Reading, start: number, end: number, groups: Record<string, string>): boolean {
   const { cdata, close, open, text } = groups;
   if (text !== undefined) {
-    return readText(reading, start, end);
+    const isBlank = text.replace('\ufeff', '').trim() === '';
+    return isBlank || addText(reading, start, end, false);
   }
   if (cdata !== undefined) {
-    return readCdata(reading, end - 3 - cdata.length, end - 3);
+    return addText(reading, end - 3 - cdata.length, end - 3, true);
   }
   if (open !== undefined) {
     return readOpenTag(reading, start, groups);
@@ -128,15 +106,15 @@ function readToken(reading: Reading, start: number, end: number, groups: Record<
   return close === undefined || readCloseTag(reading, close);
 }
 
-/** Whether a text declares a document type, which no reply may: such a reply is not parsed. */
+/** A text with a document type is not parsed. */
 export function hasDoctype(text: string): boolean {
   return DOCTYPE.test(text);
 }
 
 /**
- * The texts of an XML document's elements and attributes, in order, with their places; names without their
- * prefix. Undefined when it is no XML with one root, is nested more than 64 levels deep, or declares a document
- * type. No entity but the five of XML itself is expanded, and nothing is ever fetched.
+ * The texts of an XML document's elements and attributes, in order; names without their prefix. Undefined for a text
+ * that is not XML with one root, is nested more than 64 levels deep, or declares a document type. Only the five entities
+ * of XML itself are expanded.
  */
 export function xmlLeaves(text: string): Leaf[] | undefined {
   if (hasDoctype(text)) {

@@ -1,46 +1,27 @@
 import { VaultError } from '../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../json/json.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 
-/** What an operation may use during a run, in addition to its input. */
+/** Resources of an operation during a run. */
 export interface RuleRun {
   /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;
   /** Throws when the time limit is exceeded; call it between two long parts of an operation. */
   readonly checkTime: () => void;
-  /** Counts steps in templates; see `createRuleBudget`. */
+  /** Counts steps in templates; see `createWorkBudget`. */
   readonly spend: (steps: number) => void;
-  /** The working object as it is now. Names that an input cannot have are looked up in it. */
+  /** The current working object, for names that an input cannot have. */
   readonly whole: () => JsonObject;
 }
 
 /** A compiled operation: its output for an input, or undefined if it does not support that input. */
 export type RuleStep = (input: JsonValue, run: RuleRun) => JsonValue | undefined;
 
-/** Reads the arguments of an operation; each reader throws `invalid_request` at the place of the argument. */
-export interface RuleArguments {
-  /** Whether the argument is present. */
-  readonly has: (name: string) => boolean;
-  /** A text; required without a fallback. */
-  readonly text: (
-    name: string,
-    options: { readonly lengthMax: number; readonly fallback?: string },
-  ) => string;
-  /** A whole number in a range, as a JSON number. */
-  readonly integer: (
-    name: string,
-    options: { readonly min: number; readonly max: number; readonly fallback: number },
-  ) => number;
-  /** `true` or `false`; false by default. */
-  readonly flag: (name: string) => boolean;
-  /** One of some fixed texts, exactly as written; required without a fallback. */
-  readonly choice: <Word extends string>(name: string, words: readonly Word[], fallback?: Word) => Word;
-  /** A list of texts; empty by default. */
-  readonly texts: (
-    name: string,
-    options: { readonly countMax: number; readonly lengthMax: number },
-  ) => string[];
-  /** The error of an argument, for the operation's own checks. */
-  readonly invalid: (name: string, expected: string) => VaultError;
+/** A step for texts, and for numbers as their literals; other inputs are not supported. */
+export function textStep(outputOf: (text: string) => JsonValue | undefined): RuleStep {
+  return (input) => {
+    const text = input instanceof JsonNumber ? input.text : input;
+    return typeof text === 'string' ? outputOf(text) : undefined;
+  };
 }
 
 function isText(value: unknown, lengthMax: number): value is string {
@@ -51,66 +32,80 @@ function textExpected(lengthMax: number): string {
   return `must be a text of at most ${lengthMax} characters`;
 }
 
-function integerExpected(min: number, max: number): string {
-  const isAny = max === Number.MAX_SAFE_INTEGER;
-  return isAny ? 'must be an integer' : `must be an integer of ${min} to ${max}`;
-}
+/** The arguments at a place such as `body[2].arguments`; each method throws `invalid_request` at its argument. */
+export class RuleArguments {
+  constructor(
+    private readonly given: Readonly<Record<string, unknown>>,
+    private readonly place: string,
+  ) {}
 
-/** Creates a reader of the arguments at `place`, such as `body[2].arguments`. */
-export function readArguments(given: Readonly<Record<string, unknown>>, place: string): RuleArguments {
-  const invalid = (name: string, expected: string): VaultError =>
-    new VaultError('invalid_request', { field: `${place}.${name}`, expected });
-  const has = (name: string): boolean => Object.hasOwn(given, name);
-  /** The argument, or the fallback; throws if there is neither. */
-  const valueOrFallback = (name: string, fallback?: unknown): unknown => {
-    if (!has(name) && fallback === undefined) {
-      throw invalid(name, 'is missing');
+  has(name: string): boolean {
+    return Object.hasOwn(this.given, name);
+  }
+
+  invalid(name: string, expected: string): VaultError {
+    return new VaultError('invalid_request', { field: `${this.place}.${name}`, expected });
+  }
+
+  /** A text; required without a fallback. */
+  text(name: string, { lengthMax, fallback }: { readonly lengthMax: number; readonly fallback?: string }) {
+    const value = this.#valueOr(name, fallback);
+    if (!isText(value, lengthMax)) {
+      throw this.invalid(name, textExpected(lengthMax));
     }
-    return has(name) ? given[name] : fallback;
-  };
-  return {
-    has,
-    invalid,
-    text: (name, { lengthMax, fallback }) => {
-      const value = valueOrFallback(name, fallback);
-      if (!isText(value, lengthMax)) {
-        throw invalid(name, textExpected(lengthMax));
+    return value;
+  }
+
+  /** An integer in a range. */
+  integer(
+    name: string,
+    { min, max, fallback }: { readonly min: number; readonly max: number; readonly fallback: number },
+  ): number {
+    const value = this.#valueOr(name, fallback);
+    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
+      const isAny = max === Number.MAX_SAFE_INTEGER;
+      throw this.invalid(name, isAny ? 'must be an integer' : `must be an integer of ${min} to ${max}`);
+    }
+    return value;
+  }
+
+  /** `true` or `false`; false by default. */
+  flag(name: string): boolean {
+    const value = this.#valueOr(name, false);
+    if (typeof value !== 'boolean') {
+      throw this.invalid(name, 'must be `true` or `false`');
+    }
+    return value;
+  }
+
+  /** One of these texts, exactly; required without a fallback. */
+  choice<Word extends string>(name: string, words: readonly Word[], fallback?: Word): Word {
+    const value = this.#valueOr(name, fallback);
+    const word = words.find((known) => known === value);
+    if (word === undefined) {
+      throw this.invalid(name, `must be one of ${words.map((known) => `\`${known}\``).join(', ')}`);
+    }
+    return word;
+  }
+
+  /** A list of texts; empty by default. */
+  texts(name: string, countMax: number, lengthMax: number): string[] {
+    const value = this.#valueOr(name, []);
+    if (!Array.isArray(value) || value.length > countMax) {
+      throw this.invalid(name, `must be a list of at most ${countMax} texts`);
+    }
+    return value.map((item: unknown, at) => {
+      if (!isText(item, lengthMax)) {
+        throw this.invalid(`${name}[${at}]`, textExpected(lengthMax));
       }
-      return value;
-    },
-    integer: (name, { min, max, fallback }) => {
-      const value = valueOrFallback(name, fallback);
-      if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-        throw invalid(name, integerExpected(min, max));
-      }
-      return value;
-    },
-    flag: (name) => {
-      const value = valueOrFallback(name, false);
-      if (typeof value !== 'boolean') {
-        throw invalid(name, 'must be `true` or `false`');
-      }
-      return value;
-    },
-    choice: (name, words, fallback) => {
-      const value = valueOrFallback(name, fallback);
-      const word = words.find((known) => known === value);
-      if (word === undefined) {
-        throw invalid(name, `must be one of ${words.map((known) => `\`${known}\``).join(', ')}`);
-      }
-      return word;
-    },
-    texts: (name, { countMax, lengthMax }) => {
-      const value = valueOrFallback(name, []);
-      if (!Array.isArray(value) || value.length > countMax) {
-        throw invalid(name, `must be a list of at most ${countMax} texts`);
-      }
-      return value.map((item: unknown, at) => {
-        if (!isText(item, lengthMax)) {
-          throw invalid(`${name}[${at}]`, textExpected(lengthMax));
-        }
-        return item;
-      });
-    },
-  };
+      return item;
+    });
+  }
+
+  #valueOr(name: string, fallback: unknown): unknown {
+    if (!this.has(name) && fallback === undefined) {
+      throw this.invalid(name, 'is missing');
+    }
+    return this.has(name) ? this.given[name] : fallback;
+  }
 }

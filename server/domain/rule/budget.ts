@@ -1,17 +1,17 @@
 import { VaultError } from '../../core/errors.ts';
 import { JsonNumber, type JsonValue, quoteJson } from '../json/json.ts';
 
-/** The limits of all rules of one item together. When one is exceeded, the run ends with `rule_limit`. */
+/** Limits of all rules of one item together; when one is exceeded, the run ends with `rule_limit`. */
 export const RULE_LIMITS = {
-  /** Time for all rules of one item. */
   msMax: 100,
   /** Size of the working object as JSON, and of any intermediate text, in UTF-8 bytes. */
   bytesMax: 1_048_576,
   /** Nested levels of the working object; the outermost is level 1. */
   levelsMax: 64,
-  /** Tags, lookups and section iterations in templates: a limit that does not depend on the clock. */
+  /** Tags, lookups and section iterations in templates, independent of the clock. */
   stepsMax: 1_000_000,
-} as const;
+  exceeded: overLimit,
+} as const satisfies WorkLimits & { readonly levelsMax: number };
 
 /** Reading the clock is slow compared to a step. */
 const STEPS_PER_CLOCK_READING = 512;
@@ -21,11 +21,10 @@ export function overLimit(): VaultError {
   return new VaultError('rule_limit');
 }
 
-/** The remaining time and work of one run of rules, or of another task. */
-export interface RuleBudget {
+interface WorkBudget {
   /** Throws when the time limit is exceeded. */
   readonly checkTime: () => void;
-  /** Counts work that grows with template and data, and checks the time at intervals. */
+  /** Counts work that grows with template and data; checks the time at intervals. */
   readonly spend: (steps: number) => void;
 }
 
@@ -37,15 +36,8 @@ export interface WorkLimits {
   readonly exceeded: () => VaultError;
 }
 
-const OF_RULES: WorkLimits = { ...RULE_LIMITS, exceeded: overLimit };
-
-/** A budget for rules that starts now; `now` is a monotonic clock in milliseconds. */
-export function createRuleBudget(now: () => number): RuleBudget {
-  return createWorkBudget(now, OF_RULES);
-}
-
-/** Like {@link createRuleBudget}, for a task with other limits. */
-export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBudget {
+/** A budget that starts now; `now` is a monotonic clock in milliseconds. */
+export function createWorkBudget(now: () => number, limits: WorkLimits = RULE_LIMITS): WorkBudget {
   const endMs = now() + limits.msMax;
   let steps = 0;
   let nextReading = STEPS_PER_CLOCK_READING;
@@ -67,8 +59,8 @@ export function createWorkBudget(now: () => number, limits: WorkLimits): RuleBud
   return { checkTime, spend };
 }
 
-/** Counts bytes and throws when their sum exceeds the limit, before the text is built. */
-export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) => void {
+/** Counts bytes before a text is built, and throws when their sum exceeds the limit. */
+export function createTextMeter(limits: WorkLimits = RULE_LIMITS): (bytes: number) => void {
   let written = 0;
   return (bytes) => {
     written += bytes;
@@ -78,24 +70,9 @@ export function createTextMeter(limits: WorkLimits = OF_RULES): (bytes: number) 
   };
 }
 
-/** From this length on, the encoder of the runtime is faster than a loop over the characters. */
-const NATIVE_LENGTH_MIN = 96;
-
-/** The size in bytes of a text as a JSON string literal. */
 export function jsonTextBytes(text: string): number {
-  if (text.length < NATIVE_LENGTH_MIN) {
-    let at = 0;
-    for (; at < text.length; at++) {
-      const unit = text.charCodeAt(at);
-      if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) {
-        break;
-      }
-    }
-    if (at === text.length) {
-      return at + 2;
-    }
-  }
-  return Buffer.byteLength(quoteJson(text), 'utf8');
+  const isPlain = /^[ !#-[\]-~]*$/.test(text);
+  return isPlain ? text.length + 2 : Buffer.byteLength(quoteJson(text), 'utf8');
 }
 
 /** The size in bytes of a value as compact JSON. Throws `rule_limit` for more than `levels` nested levels. */

@@ -7,8 +7,7 @@ import {
   publicEncrypt,
 } from 'node:crypto';
 import { HMAC_NAMES } from '../../core/third-party.ts';
-import type { RuleArguments, RuleStep } from './arguments.ts';
-import { inputText } from './text.ts';
+import { type RuleArguments, type RuleStep, textStep } from './arguments.ts';
 
 /** Digests without a key; md5 and sha-1 are for interoperability only. */
 const HASHES = ['md5', 'sha-1', 'sha-256', 'sha-384', 'sha-512'] as const;
@@ -45,7 +44,6 @@ function base32(bytes: Uint8Array): string {
   return text.toString('latin1');
 }
 
-/** The bytes of the argument `key`. */
 function readHmacKey(args: RuleArguments): Buffer {
   const key = args.text('key', { lengthMax: HMAC_KEY_LENGTH_MAX });
   const isHex = args.flag('hex_key');
@@ -56,46 +54,35 @@ function readHmacKey(args: RuleArguments): Buffer {
 }
 
 /**
- * `hash`: the digest of the text's UTF-8 bytes, in lower-case hexadecimal. The HMACs (RFC 2104) require a `key`: its
- * UTF-8 bytes, or with `hex_key` true the bytes that it contains in hexadecimal. The other algorithms reject both
- * arguments.
+ * `hash`: the digest of the text's UTF-8 bytes, in lower-case hexadecimal. The HMACs (RFC 2104) require a `key`: UTF-8,
+ * or hexadecimal with `hex_key`. The other algorithms reject both arguments.
  */
 export function compileHash(args: RuleArguments): RuleStep {
   const algorithm = args.choice('algorithm', [...HASHES, ...HMAC_NAMES]);
   const digestName = algorithm.replace('hmac-', '').replace('-', '');
   if (algorithm.startsWith('hmac-')) {
     const key = readHmacKey(args);
-    return (input) => {
-      const text = inputText(input);
-      return text === undefined ? undefined : createHmac(digestName, key).update(text, 'utf8').digest('hex');
-    };
+    return textStep((text) => createHmac(digestName, key).update(text, 'utf8').digest('hex'));
   }
   for (const name of ['key', 'hex_key']) {
     if (args.has(name)) {
       throw args.invalid(name, 'is only for an algorithm with a key');
     }
   }
-  return (input) => {
-    const text = inputText(input);
-    return text === undefined ? undefined : createHash(digestName).update(text, 'utf8').digest('hex');
-  };
+  return textStep((text) => createHash(digestName).update(text, 'utf8').digest('hex'));
 }
 
-/**
- * `encode`: RFC 4648 with padding, of the text's UTF-8 bytes, or with `hex_input` of the bytes that it contains in
- * hexadecimal.
- */
+/** `encode`: RFC 4648 with padding, of the text's UTF-8 bytes, or of hexadecimal with `hex_input`. */
 export function compileEncode(args: RuleArguments): RuleStep {
   const scheme = args.choice('scheme', ['base64', 'base32']);
   const isHex = args.flag('hex_input');
-  return (input) => {
-    const text = inputText(input);
-    if (text === undefined || (isHex && !HEX.test(text))) {
+  return textStep((text) => {
+    if (isHex && !HEX.test(text)) {
       return undefined;
     }
     const bytes = Buffer.from(text, isHex ? 'hex' : 'utf8');
     return scheme === 'base64' ? bytes.toString('base64') : base32(bytes);
-  };
+  });
 }
 
 /** `nonce`: `length` random bytes as text; the input is ignored. */
@@ -141,11 +128,8 @@ export function compileEncrypt(args: RuleArguments): RuleStep {
   const key = readPublicKey(args);
   const bytesMax = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8) - 66;
   const options = { key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
-  return (input) => {
-    const text = inputText(input);
-    if (text === undefined || Buffer.byteLength(text) > bytesMax) {
-      return undefined;
-    }
-    return publicEncrypt(options, Buffer.from(text, 'utf8')).toString('base64');
-  };
+  return textStep((text) => {
+    const bytes = Buffer.from(text, 'utf8');
+    return bytes.length > bytesMax ? undefined : publicEncrypt(options, bytes).toString('base64');
+  });
 }

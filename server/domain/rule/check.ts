@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { countSteps } from '../json/path.ts';
-import { nearestOf } from '../text/nearest.ts';
+import { nearestOf } from '../text/unknown-name.ts';
 import {
   compileOperation,
   isOperationName,
@@ -9,7 +9,6 @@ import {
   onlyExpected,
 } from './operations.ts';
 
-/** One operation of a rule, exactly as its author wrote it. */
 export interface RuleOperation {
   readonly name: OperationName;
   /** A dotted path; `*`, the default, is the whole object. */
@@ -23,13 +22,11 @@ export interface RuleOperation {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Operations of one rule. */
 const OPERATIONS_MAX = 64;
 const FIELD_LENGTH_MAX = 1024;
 const FIELD_STEPS_MAX = 64;
-/** All texts in the arguments of a rule together, so that compiling it is fast. */
+/** All texts in the arguments of a rule together, to bound the time of compiling. */
 const TEXT_LENGTH_MAX = 131_072;
-/** The members that an operation may have. */
 const MEMBERS: ReadonlySet<string> = new Set([
   'name',
   'input_field',
@@ -51,7 +48,6 @@ function own(members: Members, name: keyof RuleOperation): unknown {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
-/** A path, or undefined if it is absent. */
 function checkField(
   members: Members,
   name: 'input_field' | 'output_field',
@@ -123,11 +119,10 @@ function textLength({ arguments: args = {} }: RuleOperation): number {
 }
 
 /**
- * Checks the body that creates a rule: a list of 1 to 64 operations, or an object with it as `operations`. Other
- * members of that object are ignored, so that a rule can be sent back as it was returned. The check is strict: exact
- * names, exact types (no numbers as text, no null), no unknown members or arguments. Throws `invalid_request` with
- * the exact place, such as `body[2].name` or `body.operations[0].arguments.start`. An unknown name is not repeated;
- * the place is then the operation, or its `arguments`.
+ * Checks the body that creates a rule: a list of 1 to 64 operations, or an object with it as `operations`, whose other
+ * members are ignored, so that a rule can be sent back as it was returned. Names and types are exact, unknown members
+ * and arguments are rejected. Throws `invalid_request` with the place, such as `body[2].name`; for an unknown name,
+ * which is not repeated, it is the operation or its `arguments`.
  */
 export function checkOperations(value: unknown): readonly RuleOperation[] {
   const wrapped = isMembers(value) && Object.hasOwn(value, 'operations');

@@ -1,17 +1,16 @@
 import type { JsonObject } from '../json/json.ts';
 import { type Path, parsePath, WHOLE } from '../json/path.ts';
 import type { RuleRun, RuleStep } from './arguments.ts';
-import { createRuleBudget } from './budget.ts';
+import { createWorkBudget } from './budget.ts';
 import type { RuleOperation } from './check.ts';
 import { compileOperation } from './operations.ts';
-import { copyJson, createWorkingObject, type WorkingObject } from './working.ts';
+import { copyJson, WorkingObject } from './working.ts';
 
-/** An operation with parsed paths. */
 interface CompiledOperation {
   readonly input: Path;
   readonly output: Path;
   readonly step: RuleStep;
-  /** Whether input and output are the same, so that copying would change nothing. */
+  /** Input and output are the same, so that copying would change nothing. */
   readonly inPlace: boolean;
 }
 
@@ -20,17 +19,15 @@ export interface CompiledRules {
   readonly operations: readonly CompiledOperation[];
 }
 
-/** The clock and the randomness that a run depends on. */
 export interface RuleEnvironment {
-  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;
-  /** Is told of each operation, in their order. */
+  /** Receives the outcome of each operation, in order. */
   readonly onOperation?: (outcome: OperationOutcome) => void;
 }
 
-/** `missing`: its input was not there; `copied`: it does not support its input, which is the output as it is. */
+/** `missing`: without its input; `copied`: its input is not supported, and is the output. */
 export type OperationOutcome = 'done' | 'missing' | 'copied';
 
 /** Compiles one operation; `at` is its index, for errors. */
@@ -42,13 +39,11 @@ function compile(operation: RuleOperation, at: number): CompiledOperation {
 }
 
 /**
- * Compiles the operations of several rules, in the order of the rules and of each list; `order_position` is ignored.
- * The lists were checked when they were stored. Throws `invalid_request` for a list that was damaged since then.
+ * Compiles the operations of several rules, in order; `order_position` is ignored. Throws `invalid_request` for a list
+ * that was damaged after its check.
  */
 export function compileRules(lists: readonly (readonly RuleOperation[])[]): CompiledRules {
-  return {
-    operations: lists.flat().map(compile),
-  };
+  return { operations: lists.flat().map(compile) };
 }
 
 /** Runs one operation. An unsupported input is copied to the output. */
@@ -68,16 +63,15 @@ function runOperation(operation: CompiledOperation, working: WorkingObject, run:
 }
 
 /**
- * Runs rules on an object and returns a new one that shares nothing with it; the given object is not changed. Values
- * that no operation has written are unchanged, including member order and number literals. An operation without its
- * input field is skipped; one that does not support its input copies it to its output field. Throws `rule_limit` when
- * the rules need more than 100 ms, when the object or an intermediate text exceeds 1 MiB, or when the object has more
- * than 64 levels.
+ * Runs rules on an object and returns a new one that shares nothing with it. Values that no operation has written are
+ * unchanged, including member order and number literals. An operation without its input field is skipped; one that does
+ * not support its input copies it to its output field. Throws `rule_limit` when the rules need more than 100 ms, when
+ * the object or an intermediate text exceeds 1 MiB, or when the object has more than 64 levels.
  */
 export function runRules(rules: CompiledRules, object: JsonObject, environment: RuleEnvironment): JsonObject {
-  const working = createWorkingObject(object);
+  const working = new WorkingObject(object);
   const { now, randomBytes, onOperation } = environment;
-  const run: RuleRun = { ...createRuleBudget(now), randomBytes, whole: working.current };
+  const run: RuleRun = { ...createWorkBudget(now), randomBytes, whole: () => working.current() };
   for (const operation of rules.operations) {
     const outcome = runOperation(operation, working, run);
     onOperation?.(outcome);

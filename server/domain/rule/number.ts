@@ -1,6 +1,5 @@
 import { isNumberLiteral, JsonNumber } from '../json/json.ts';
-import type { RuleArguments, RuleStep } from './arguments.ts';
-import { inputText } from './text.ts';
+import { type RuleArguments, type RuleStep, textStep } from './arguments.ts';
 
 /** The parts of a decimal number: sign, digits before and after the point, exponent. */
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
@@ -30,14 +29,11 @@ function normalise(text: string): string | undefined {
  * white space, a plus sign, leading zeros and a missing digit next to the point are corrected.
  */
 export function compileParseFloat(): RuleStep {
-  return (input) => {
-    const text = inputText(input)?.trim();
-    if (text === undefined) {
-      return undefined;
-    }
+  return textStep((input) => {
+    const text = input.trim();
     const literal = isNumberLiteral(text) ? text : normalise(text);
     return literal === undefined ? undefined : new JsonNumber(literal);
-  };
+  });
 }
 
 /** The digits of a decimal number before its point, after its exponent is applied; the rest is discarded. */
@@ -80,19 +76,15 @@ function readDigits(text: string, base: number): string | undefined {
 }
 
 /**
- * `convert_to_int`: the exact integer that a text contains in a base of 2 to 36, as a number. In base 10 a decimal
- * number is truncated towards zero (`12.7` and `-12.7` become 12 and -12, `1.5e3` becomes 1500). In other bases only
- * digits of that base are valid, with a sign and with a matching `0x`, `0o` or `0b`. Integers of more than 4,096
- * digits are not supported.
+ * `convert_to_int`: the exact integer of a text in a base of 2 to 36. In base 10 a decimal number is truncated towards
+ * zero (`-12.7` becomes -12, `1.5e3` becomes 1500). In other bases only digits of that base are valid, with a sign and
+ * with a matching `0x`, `0o` or `0b`. Integers of more than 4,096 digits are not supported.
  */
 export function compileConvertToInt(args: RuleArguments): RuleStep {
   const base = args.integer('base', { min: 2, max: 36, fallback: 10 });
-  return (input) => {
-    const text = inputText(input)?.trim();
-    if (text === undefined) {
-      return undefined;
-    }
+  return textStep((input) => {
+    const text = input.trim();
     const literal = base === 10 ? truncate(text) : readDigits(text, base);
     return literal === undefined ? undefined : new JsonNumber(literal);
-  };
+  });
 }

@@ -1,19 +1,18 @@
 import { VaultError } from '../../core/errors.ts';
 
-import { type RuleArguments, type RuleStep, readArguments } from './arguments.ts';
+import { RuleArguments, type RuleStep } from './arguments.ts';
 import { compileEncode, compileEncrypt, compileHash, compileNonce } from './bytes.ts';
 import { compileConvertToInt, compileParseFloat } from './number.ts';
 import { compileParseJson, compileTemplate } from './template.ts';
 import { compileFormat, compileMask, compileReplace, compileStringify, compileSubstr } from './text.ts';
 
-/** How an operation is compiled. */
 interface OperationKind {
-  /** Its arguments; any other one is rejected. */
+  /** Other arguments are rejected. */
   readonly arguments: readonly string[];
   readonly compile: (args: RuleArguments) => RuleStep;
 }
 
-/** How each operation that is published is done. */
+/** All published operations. */
 const OPERATIONS = {
   noop: { arguments: [], compile: () => (input) => input },
   stringify: { arguments: [], compile: compileStringify },
@@ -31,18 +30,17 @@ const OPERATIONS = {
   encrypt: { arguments: ['algorithm', 'public_key'], compile: compileEncrypt },
 } as const satisfies Record<string, OperationKind>;
 
-/** The name of an operation. */
 export type OperationName = keyof typeof OPERATIONS;
 
-/** The names of all operations, in their published order. */
+/** All names, in their published order. */
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as readonly OperationName[];
 
-/** Whether a value is the name of an operation, exactly as published. */
+/** Tells whether a value is the name of an operation, exactly as published. */
 export function isOperationName(value: unknown): value is OperationName {
   return typeof value === 'string' && Object.hasOwn(OPERATIONS, value);
 }
 
-/** What an object must be that may have these members alone. */
+/** Requirement for an object with only these members. */
 export function onlyExpected(names: readonly string[]): string {
   return names.length === 0
     ? 'must be empty'
@@ -50,8 +48,8 @@ export function onlyExpected(names: readonly string[]): string {
 }
 
 /**
- * Checks the arguments of an operation and compiles it. Throws `invalid_request` at the place of an invalid argument,
- * and at `place` for an unknown argument, without its name.
+ * Checks the arguments of an operation and compiles it. Throws `invalid_request` at an invalid argument, and at `place`,
+ * without its name, for an unknown one.
  */
 export function compileOperation(
   name: OperationName,
@@ -62,5 +60,5 @@ export function compileOperation(
   if (Object.keys(given).some((argument) => !kind.arguments.includes(argument))) {
     throw new VaultError('invalid_request', { field: place, expected: onlyExpected(kind.arguments) });
   }
-  return kind.compile(readArguments(given, place));
+  return kind.compile(new RuleArguments(given, place));
 }

@@ -3,15 +3,14 @@ import { type JsonValue, parseJson } from '../json/json.ts';
 import { createJsonEscape, plainEscape } from '../template/escape.ts';
 import { parseTemplate, type Template } from '../template/parse.ts';
 import { renderTemplate } from '../template/render.ts';
-import type { RuleArguments, RuleStep } from './arguments.ts';
+import { type RuleArguments, type RuleStep, textStep } from './arguments.ts';
 import { createTextMeter, overLimit } from './budget.ts';
-import { inputText } from './text.ts';
 
 const TEMPLATE_LENGTH_MAX = 65_536;
 
 const encoder = new TextEncoder();
 
-/** The value of a JSON text, undefined if it is invalid. Throws `rule_limit` if it is nested too deeply. */
+/** The value of a JSON text; undefined if invalid. Throws `rule_limit` if it is nested too deeply. */
 function parseText(text: string): JsonValue | undefined {
   // Encoding would replace a lone surrogate by another character.
   if (!text.isWellFormed()) {
@@ -29,13 +28,9 @@ function parseText(text: string): JsonValue | undefined {
 
 /** `parse_json`: the value of a JSON text; numbers keep their literal. */
 export function compileParseJson(): RuleStep {
-  return (input) => {
-    const text = inputText(input);
-    return text === undefined ? undefined : parseText(text);
-  };
+  return textStep(parseText);
 }
 
-/** The parsed argument `template`. */
 function readTemplate(args: RuleArguments): Template {
   const text = args.text('template', { lengthMax: TEMPLATE_LENGTH_MAX });
   try {
@@ -48,10 +43,10 @@ function readTemplate(args: RuleArguments): Template {
 }
 
 /**
- * `template`: the template, filled from the input, and from the whole working object where the input is no object. A template that starts with `{` or `[` is JSON: values are escaped
- * for their position (`createJsonEscape`), and the result is the parsed object or array. If the filled text is
- * invalid, for example because a value has duplicated a member name, the input counts as unsupported. Any other
- * template results in a text without escaping.
+ * `template`: the template, filled from the input, or from the whole working object for names that it cannot have. A
+ * template that starts with `{` or `[` is JSON: values are escaped for their position, and the result is the parsed
+ * object or array. If the filled text is invalid, for example because a value has duplicated a member name, the input
+ * counts as unsupported. Any other template results in a text without escaping.
  */
 export function compileTemplate(args: RuleArguments): RuleStep {
   const template = readTemplate(args);

@@ -1,7 +1,8 @@
-import { JsonNumber, type JsonValue, stringifyJson } from '../json/json.ts';
+import { stringifyJson } from '../json/json.ts';
 import { countSteps, parsePath, readPath } from '../json/path.ts';
 import { plainText } from '../template/render.ts';
-import type { RuleArguments, RuleStep } from './arguments.ts';
+import { countCharacters } from '../text/identifiers.ts';
+import { type RuleArguments, type RuleStep, textStep } from './arguments.ts';
 import { createTextMeter } from './budget.ts';
 
 /** A part of a text, in UTF-16 units; `to` is exclusive. */
@@ -16,22 +17,9 @@ const PATH_LENGTH_MAX = 1024;
 const PATH_STEPS_MAX = 64;
 const POSITION_MAX = Number.MAX_SAFE_INTEGER;
 
-/** The input of text operations: a text unchanged, a number as its literal; undefined for other values. */
-export function inputText(input: JsonValue): string | undefined {
-  return input instanceof JsonNumber ? input.text : typeof input === 'string' ? input : undefined;
-}
-
 /** The position after the code point at `at`. */
 function afterPoint(text: string, at: number): number {
   return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
-}
-
-function countPoints(text: string): number {
-  let count = 0;
-  for (let at = 0; at < text.length; at = afterPoint(text, at)) {
-    count++;
-  }
-  return count;
 }
 
 /** The position after a number of code points, in units. */
@@ -43,11 +31,9 @@ function unitsBefore(text: string, points: number): number {
   return at;
 }
 
-/**
- * The range between two positions in code points. Negative positions count from the end; an end of 0 is the length.
- */
+/** The range between two positions in code points. Negative positions count from the end; an end of 0 is the length. */
 function rangeOf(text: string, start: number, end: number): Range {
-  const length = countPoints(text);
+  const length = countCharacters(text);
   const position = (at: number): number => (at < 0 ? Math.max(0, length + at) : Math.min(length, at));
   const from = unitsBefore(text, position(start));
   const to = end === 0 ? text.length : unitsBefore(text, position(end));
@@ -67,14 +53,10 @@ export function compileStringify(): RuleStep {
 /** `substr`: the code points from `start` up to `end` (exclusive); empty if the range is empty. */
 export function compileSubstr(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
-  return (input) => {
-    const text = inputText(input);
-    if (text === undefined) {
-      return undefined;
-    }
+  return textStep((text) => {
     const { from, to } = rangeOf(text, start, end);
     return text.slice(from, to);
-  };
+  });
 }
 
 /** `replace`: every occurrence of the literal text `substr`, from the left, becomes `new_str`. */
@@ -85,33 +67,25 @@ export function compileReplace(args: RuleArguments): RuleStep {
     throw args.invalid('substr', 'must not be empty');
   }
   const replacementBytes = Buffer.byteLength(replacement);
-  return (input) => {
-    const text = inputText(input);
-    if (text === undefined) {
-      return undefined;
-    }
+  return textStep((text) => {
     const pieces = text.split(old);
     createTextMeter()((pieces.length - 1) * replacementBytes);
     return pieces.join(replacement);
-  };
+  });
 }
 
 /** `mask`: each code point from `start` up to `end`, except spaces, becomes `char`; positions as in `substr`. */
 export function compileMask(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
   const char = args.text('char', { lengthMax: 2, fallback: '*' });
-  if (countPoints(char) !== 1) {
+  if (countCharacters(char) !== 1) {
     throw args.invalid('char', 'must be one character');
   }
-  return (input) => {
-    const text = inputText(input);
-    if (text === undefined) {
-      return undefined;
-    }
+  return textStep((text) => {
     const { from, to } = rangeOf(text, start, end);
     const masked = text.slice(from, to).replace(/[^ ]/gu, char);
     return text.slice(0, from) + masked + text.slice(to);
-  };
+  });
 }
 
 /**
@@ -121,7 +95,7 @@ export function compileMask(args: RuleArguments): RuleStep {
  */
 export function compileFormat(args: RuleArguments): RuleStep {
   const format = args.text('format_string', { lengthMax: TEXT_LENGTH_MAX });
-  const keys = args.texts('keys', { countMax: KEYS_MAX, lengthMax: PATH_LENGTH_MAX });
+  const keys = args.texts('keys', KEYS_MAX, PATH_LENGTH_MAX);
   const badKey = keys.findIndex((key) => key === '' || countSteps(key) > PATH_STEPS_MAX);
   if (badKey >= 0) {
     throw args.invalid(`keys[${badKey}]`, `must be a path with at most ${PATH_STEPS_MAX} steps`);

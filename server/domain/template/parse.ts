@@ -8,7 +8,7 @@ export type TemplatePart =
   | { readonly kind: 'value' | 'raw'; readonly path: Path }
   | { readonly kind: 'section' | 'inverted'; readonly path: Path; readonly parts: readonly TemplatePart[] };
 
-/** A parsed template: plain data, which can be rendered many times. */
+/** A parsed template: plain data, for any number of renderings. */
 export interface Template {
   readonly parts: readonly TemplatePart[];
   /** The first character of the template's own text that is not white space; empty if there is none. */
@@ -25,7 +25,7 @@ function invalid(): VaultError {
   return new VaultError('invalid_request');
 }
 
-/** Rejects templates that the parser would be slow with, and tags that change the delimiters. */
+/** Rejects templates that are slow to parse, and tags that change the delimiters. */
 function checkTags(text: string): void {
   for (let open = text.indexOf('{{'); open >= 0; ) {
     const kind = /\S/g;
@@ -67,7 +67,6 @@ function toParts(tokens: TemplateSpans, levelsLeft: number): TemplatePart[] {
   return parts;
 }
 
-/** See `Template.firstCharacter`. */
 function firstCharacterOf(parts: readonly TemplatePart[]): string {
   for (const part of parts) {
     const inner = 'parts' in part ? firstCharacterOf(part.parts) : '';
@@ -91,10 +90,10 @@ function parseTokens(text: string): TemplateSpans {
 }
 
 /**
- * Parses a mustache template: `{{name}}`, `{{a.b}}`, `{{{raw}}}`, `{{& raw}}`, `{{.}}`, `{{#section}}`,
- * `{{^inverted}}`, `{{! comment}}`. Partials (`{{> name}}`) render nothing. Throws `invalid_request` (callers add the
- * place) for unclosed or crossed tags, empty names, tags that change the delimiters, more than 32 nested sections,
- * and text that is not well-formed Unicode.
+ * Parses a mustache template: `{{name}}`, `{{a.b}}`, `{{{raw}}}`, `{{& raw}}`, `{{.}}`, `{{#section}}`, `{{^inverted}}`,
+ * `{{! comment}}`. Partials (`{{> name}}`) render nothing. Throws `invalid_request` (callers add the place) for unclosed
+ * or crossed tags, empty names, changed delimiters, more than 32 nested sections, and text that is not well-formed
+ * Unicode.
  */
 export function parseTemplate(text: string): Template {
   if (!text.isWellFormed()) {

@@ -2,7 +2,7 @@ import { JsonNumber, type JsonValue, stringifyJson } from '../json/json.ts';
 import { type Path, readPath } from '../json/path.ts';
 import type { Template, TemplatePart } from './parse.ts';
 
-/** Converts values to text that is safe at its position. Create a new one for each rendering. */
+/** Converts values to text that is safe at its position, for one rendering. */
 export interface TemplateEscape {
   /** The output for `{{name}}`; undefined is a missing value. */
   readonly insert: (value: JsonValue | undefined) => string;
@@ -18,13 +18,11 @@ export interface TemplateMeter {
   readonly write: (bytes: number) => void;
 }
 
-/** The values that names are searched in, innermost first. */
 interface Frame {
   readonly value: JsonValue;
   readonly outer: Frame | undefined;
 }
 
-/** The state of one rendering. */
 interface Rendering {
   readonly escape: TemplateEscape;
   readonly meter: TemplateMeter;
@@ -34,10 +32,7 @@ interface Rendering {
 /** Literals with the value zero. */
 const FALSY_NUMBER = /^-?[0.]+(?:[eE]|$)/;
 
-/**
- * The text of a value without a format: strings unchanged, numbers as their literal, null and missing values empty,
- * others as JSON.
- */
+/** The text of a value without a format: null and missing values are empty, objects and arrays are JSON. */
 export function plainText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) {
     return '';
@@ -60,7 +55,7 @@ function lookUp(path: Path, frames: Frame, meter: TemplateMeter): JsonValue | un
   return undefined;
 }
 
-/** Whether a section with this value is skipped, as in mustache.js. */
+/** Tells whether a section with this value is skipped, as in mustache.js. */
 function isFalsy(value: JsonValue | undefined): boolean {
   return (
     value === undefined ||
@@ -77,21 +72,6 @@ function emit(rendering: Rendering, text: string, bytes: number): void {
   rendering.output += text;
 }
 
-function renderSection(
-  rendering: Rendering,
-  parts: readonly TemplatePart[],
-  value: JsonValue,
-  outer: Frame,
-): void {
-  if (Array.isArray(value)) {
-    for (const item of value) {
-      renderParts(rendering, parts, { value: item, outer });
-    }
-  } else {
-    renderParts(rendering, parts, value === true ? outer : { value, outer });
-  }
-}
-
 function renderPart(rendering: Rendering, part: TemplatePart, frames: Frame): void {
   if (part.kind === 'text') {
     rendering.escape.pass?.(part.text);
@@ -100,17 +80,18 @@ function renderPart(rendering: Rendering, part: TemplatePart, frames: Frame): vo
   }
   const value = lookUp(part.path, frames, rendering.meter);
   if (part.kind === 'section' || part.kind === 'inverted') {
-    if (isFalsy(value) !== (part.kind === 'section')) {
-      renderSection(rendering, part.parts, part.kind === 'inverted' ? true : (value ?? null), frames);
+    if (isFalsy(value) === (part.kind === 'section')) {
+      return;
+    }
+    const isFrame = part.kind === 'section' && value !== true;
+    for (const item of Array.isArray(value) && isFrame ? value : [value]) {
+      renderParts(rendering, part.parts, isFrame ? { value: item ?? null, outer: frames } : frames);
     }
     return;
   }
-  let text: string;
+  const text = part.kind === 'raw' ? plainText(value) : rendering.escape.insert(value);
   if (part.kind === 'raw') {
-    text = plainText(value);
     rendering.escape.pass?.(text);
-  } else {
-    text = rendering.escape.insert(value);
   }
   emit(rendering, text, Buffer.byteLength(text));
 }
@@ -124,21 +105,19 @@ function renderParts(rendering: Rendering, parts: readonly TemplatePart[], frame
 
 /** The first name outside of sections that the data does not have; undefined when it has all. */
 export function findMissing({ parts }: Template, view: JsonValue): string | undefined {
-  const missing = parts.find(
-    (part) =>
-      (part.kind === 'value' || part.kind === 'raw') &&
-      part.path !== undefined &&
-      readPath(view, part.path) === undefined,
-  );
-  return missing !== undefined && 'path' in missing ? missing.path?.rest : undefined;
+  for (const part of parts) {
+    const path = part.kind === 'value' || part.kind === 'raw' ? part.path : undefined;
+    if (path !== undefined && readPath(view, path) === undefined) {
+      return path.rest;
+    }
+  }
+  return undefined;
 }
 
 /**
- * Fills a template from a JSON value. Names are only searched in the data, so `{{constructor}}` and `{{toString}}`
- * are empty unless the data has such a member. Dotted names follow the rules of `readPath`. A name that the innermost
- * section does not have is searched in the outer ones. Sections follow mustache.js: missing values, null, false, 0,
- * empty texts and empty arrays are false, arrays repeat, other values are rendered once. The meter limits work and
- * output.
+ * Fills a template from a JSON value. Dotted names follow the rules of `readPath`; a name that the innermost section
+ * does not have is searched in the outer ones. Sections follow mustache.js: missing values, null, false, 0, empty texts
+ * and empty arrays are false, arrays repeat, other values are rendered once.
  */
 export function renderTemplate(
   template: Template,
@@ -149,7 +128,7 @@ export function renderTemplate(
   }: {
     readonly escape: TemplateEscape;
     readonly meter: TemplateMeter;
-    /** Where names are searched that the value does not have. */
+    /** Fallback for names that the value does not have. */
     readonly outer?: JsonValue | undefined;
   },
 ): string {

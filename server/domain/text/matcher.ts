@@ -10,15 +10,14 @@ export interface Span {
 const [PLUS, SPACE] = [0x2b, 0x20];
 
 /**
- * Byte strings as a tree, with links from each node to that of its longest end that is in the tree as well. A node is followed
- * by its first child, which is the only one of almost all; a table of 256 entries for each would be large.
+ * Byte strings as a tree; each node links to that of its longest suffix in the tree. A node is followed by its first
+ * child, usually the only one; a table of 256 entries for each would be large.
  */
 export class Patterns {
   readonly longest: number;
-  /** Of each node: its number of bytes, and the length of the longest pattern that ends there, or 0. */
+  /** For each node its number of bytes, and the length of the longest pattern that ends there, or 0. */
   readonly depth: Int32Array;
   readonly found: Int32Array;
-  /** The children of the root. */
   readonly root = new Int32Array(256);
   readonly #parent: Int32Array;
   readonly #byte: Uint8Array;
@@ -26,7 +25,7 @@ export class Patterns {
   /** The other children, by node and byte. */
   readonly #others = new Map<number, number>();
 
-  /** Takes texts of Latin-1. */
+  /** The patterns are texts of Latin-1. */
   constructor(patterns: readonly string[]) {
     const size = patterns.reduce((sum, { length }) => sum + length, 2);
     this.longest = patterns.reduce((max, { length }) => Math.max(max, length), 0);
@@ -72,7 +71,7 @@ export class Patterns {
     return child;
   }
 
-  /** The node of the longest end of the bytes read that is in the tree, after one more byte. */
+  /** The node of the longest suffix of the bytes read, after one more byte. */
   next(node: number, byte: number): number {
     for (let at = node; at !== 0; at = this.#link[at] as number) {
       const child = this.#childOf(at, byte);
@@ -84,16 +83,16 @@ export class Patterns {
   }
 }
 
-/** Finds patterns, and where they are in the received bytes. */
+/** Finds patterns and their positions in the received bytes. */
 export class Matcher {
   readonly #patterns: Patterns;
   readonly #spans: Span[];
-  /** Where the last bytes end: as many as the longest pattern has, and the one before. */
+  /** The ends of the last bytes: one more than the longest pattern has. */
   readonly #ends: Float64Array;
   #count = 0;
   #node = 0;
 
-  /** What is found is added to `spans`. */
+  /** Matches are added to `spans`. */
   constructor(patterns: Patterns, spans: Span[]) {
     this.#patterns = patterns;
     this.#spans = spans;
@@ -119,12 +118,12 @@ export class Matcher {
     [this.#node, this.#count] = [node, count];
   }
 
-  /** Nothing that is found later starts before this place. */
+  /** Later matches start at or after this position. */
   get settled(): number {
     return this.#startOf(this.#patterns.depth[this.#node] as number);
   }
 
-  /** Where the last bytes start. */
+  /** The start of the last bytes. */
   #startOf(length: number): number {
     return this.#ends[(this.#count - length) & (this.#ends.length - 1)] as number;
   }

@@ -1,4 +1,4 @@
-/** The format of a body, as far as it matters for inserting and finding values. */
+/** The format of a body, by which values are inserted and found. */
 export type BodyFormat = 'json' | 'form' | 'xml' | 'text';
 
 /**

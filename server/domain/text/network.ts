@@ -1,9 +1,10 @@
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
 type Range = [base: Address, bits: number];
 
-/** An address, or undefined; an IPv4 address in IPv6 form is one of IPv4. `10.1` and octal numbers are none. */
+/** Parses an address; an IPv4 address in IPv6 form becomes one of IPv4. `10.1` and octal numbers are invalid. */
 function parseAddress(text: string): Address | undefined {
   const isAddress =
     ipaddr.IPv4.isValidFourPartDecimal(text) ||
@@ -22,7 +23,7 @@ function parseRange(text: string): Range | undefined {
   return wanted > bitsMax ? undefined : [address, wanted];
 }
 
-/** A CIDR or a single address as `address/bits` in normal form; undefined for any other text. */
+/** Normalises a CIDR or an address to `address/bits`; undefined for any other text. */
 export function normalRange(text: string): string | undefined {
   const range = parseRange(text);
   return range && `${range[0].toString()}/${range[1]}`;
@@ -32,13 +33,13 @@ function contains([base, bits]: Range, address: Address): boolean {
   return base.kind() === address.kind() && address.match(base, bits);
 }
 
-/** Whether an address is in one of these CIDRs. */
+/** Tells whether an address is in one of these CIDRs. */
 export function isInRanges(ip: string, ranges: readonly string[]): boolean {
   const address = parseAddress(ip);
   return address !== undefined && ranges.map(parseRange).some((range) => range && contains(range, address));
 }
 
-/** Whether all addresses of a CIDR are in one of these. */
+/** Tells whether all addresses of a CIDR are in one of these. */
 export function isWithinRanges(inner: string, ranges: readonly string[]): boolean {
   const range = parseRange(inner);
   return (
@@ -47,7 +48,7 @@ export function isWithinRanges(inner: string, ranges: readonly string[]): boolea
   );
 }
 
-/** A host name, a wildcard below one (`*.example.com`), or an IP address, in small letters. */
+/** Accepts host names, wildcards (`*.example.com`) and IP addresses, in small letters. */
 export function isHostPattern(text: string): boolean {
   return (
     parseAddress(text) !== undefined ||
@@ -55,7 +56,7 @@ export function isHostPattern(text: string): boolean {
   );
 }
 
-/** Whether all hosts that a pattern matches are matched by one of these. */
+/** Tells whether all hosts of a pattern match one of these. */
 export function isWithinHosts(inner: string, patterns: readonly string[]): boolean {
   return patterns.some(
     (outer) =>
@@ -65,4 +66,27 @@ export function isWithinHosts(inner: string, patterns: readonly string[]): boole
         inner.replace(/^\*/, '').endsWith(outer.slice(1)) &&
         inner.length > outer.length - 1),
   );
+}
+
+/** The first bits of an IPv6 address as a CIDR; any other text is unchanged. */
+function prefixOf(ip: string, bits: 48 | 64): string {
+  if (!ip.includes(':') || !ipaddr.IPv6.isValid(ip)) {
+    return ip;
+  }
+  const address = ipaddr.IPv6.parse(ip);
+  if (address.isIPv4MappedAddress()) {
+    return address.toIPv4Address().toString();
+  }
+  const prefix = address.parts.slice(0, bits / 16).map((part) => part.toString(16));
+  return `${prefix.join(':')}::/${bits}`;
+}
+
+/** The source that rate limits apply to: an IPv4 address, or the /64 of an IPv6 address, which usually has one owner. */
+export function sourceOf(ip: string): string {
+  return prefixOf(ip, 64);
+}
+
+/** The network of a source: the /48 of an IPv6 address, which often has one owner; otherwise the source. */
+export function networkOf(ip: string): string {
+  return prefixOf(ip, 48);
 }

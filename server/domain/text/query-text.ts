@@ -1,4 +1,4 @@
-/** Parses a boolean query parameter: `true`, `t`, `1`, `false`, `f`, `0`; undefined for any other text. */
+/** Parses a boolean query parameter; undefined for any other text. */
 export function parseBooleanText(text: string): boolean | undefined {
   if (text === 'true' || text === 't' || text === '1') {
     return true;
@@ -11,7 +11,7 @@ export function parseBooleanText(text: string): boolean | undefined {
 
 /**
  * Parses an integer query parameter: digits without leading zeros, with a minus sign if negative. Undefined for any
- * other text (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and for integers that a number cannot represent exactly.
+ * other text (`+1`, `-0`, `0x10`, `1e3`, `1.0`) and outside the range of safe integers.
  */
 export function parseIntegerText(text: string): number | undefined {
   if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) {
@@ -21,10 +21,7 @@ export function parseIntegerText(text: string): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/**
- * Parses a list query parameter: entries separated by commas, without surrounding white space, in order and with
- * duplicates. An empty text is an empty list; undefined if an entry is empty.
- */
+/** Parses a comma-separated query parameter; white space around entries is removed. Undefined if an entry is empty. */
 export function parseListText(text: string): string[] | undefined {
   if (text === '') {
     return [];

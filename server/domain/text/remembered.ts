@@ -1,8 +1,8 @@
-/** How many texts are remembered, and which: short ones that cannot have a part of a number. */
+/** Cached texts: short ones that cannot contain a part of a number. */
 const TEXTS_MAX = 1_000;
 const MAY_BE_KEPT = /^(?!.*\d{3}).{0,64}$/s;
 
-/** The same function, with its results remembered: for texts of which few are ever used, and those with each message. */
+/** Caches the results of a function for texts that recur, such as the names in most messages. */
 export function remembered<T extends string | boolean>(of: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>();
   return (text) => {
@@ -12,7 +12,6 @@ export function remembered<T extends string | boolean>(of: (text: string) => T):
     }
     const value = of(text);
     if (MAY_BE_KEPT.test(text)) {
-      // Whoever fills it with other texts makes the usual ones cost a little once more.
       if (known.size >= TEXTS_MAX) {
         known.clear();
       }

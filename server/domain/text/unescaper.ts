@@ -1,19 +1,16 @@
 /**
- * Text with one level of the notations of JSON, URLs and markup taken off. It serves a search only, since texts that differ may
- * become the same:
- *
- * - `\uXXXX`, `\xXX`, `%XX`, `%uXXXX` and `&…;` are decoded, each surrogate for itself;
- * - `\\` is one backslash, and any other backslash is left out: `\/` is `/`, but `\n` is `n`;
- * - likewise of NUL bytes, so that UTF-16 is read as well.
+ * Removes one level of the notations of JSON, URLs and markup. For a search only, since different texts may become the
+ * same: `\uXXXX`, `\xXX`, `%XX`, `%uXXXX` and `&…;` are decoded, each surrogate by itself; `\\` is one backslash, any
+ * other backslash is removed (`\/` is `/`, but `\n` is `n`); NUL bytes likewise, so that UTF-16 is read as well.
  */
 
-/** Bytes, and for each the place in the received bytes up to which it reaches. */
+/** Bytes, and for each its end in the received bytes. */
 export interface Stretch {
   readonly bytes: Buffer;
   readonly ends: Float64Array;
 }
 
-/** Bytes that may not stand for themselves. */
+/** Bytes that can begin an escape. */
 export const ESCAPING = [...'\0\\%&+'];
 /** Names of entities, each with its character. */
 const ENTITIES: ReadonlyMap<string, string> = new Map(
@@ -24,7 +21,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map(
   ].flatMap((line) => line.split(' ').map((entry) => [entry.slice(0, -1), entry.slice(-1)] as const)),
 );
 const MAY_BE_ESCAPE = /[\0\\%&]/;
-/** An escape, the beginning of one at the end of a text (the only group), or what is left out. */
+/** An escape, the beginning of one at the end of a text (the only group), or a byte to remove. */
 const ESCAPE = new RegExp(
   [
     String.raw`\\(?=[^\\ux])|\0\0|\\\\|[\\%]u[\da-f]{4}|(?:\\x|%)[\da-f]{2}|&(?:#x[\da-f]{1,8}|#\d{1,9}|[a-z]{2,6});`,
@@ -40,7 +37,7 @@ function utf8(codePoint: number): string {
   return codePoint < 0x80 ? character : Buffer.from(character).toString('latin1');
 }
 
-/** The text of Latin-1 that a whole escape stands for. */
+/** The text of Latin-1 that an escape stands for. */
 function decoded(written: string): string {
   if (written.length < 3) {
     return written.slice(1);
@@ -59,7 +56,6 @@ function decoded(written: string): string {
 
 const NOTHING: Stretch = { bytes: Buffer.alloc(0), ends: new Float64Array(0) };
 
-/** Two stretches as one. */
 function joined(first: Stretch, second: Stretch): Stretch {
   if (first.bytes.length === 0) {
     return second;
@@ -74,7 +70,7 @@ function part({ bytes, ends }: Stretch, from: number, to?: number): Stretch {
   return { bytes: bytes.subarray(from, to), ends: ends.subarray(from, to) };
 }
 
-/** Copies from one stretch into another, and returns where that ends. */
+/** Copies from one stretch into another; returns the end in the target. */
 function copy(source: Stretch, from: number, to: number, target: Stretch, place: number): number {
   let size = place;
   for (let at = from; at < to; at++) {
@@ -84,12 +80,11 @@ function copy(source: Stretch, from: number, to: number, target: Stretch, place:
   return size;
 }
 
-/** Unescapes bytes that come in stretches. */
 export class Unescaper {
-  /** The beginning of an escape, which may go on in the next stretch. */
+  /** The beginning of an escape that may continue in the next stretch. */
   #rest = NOTHING;
 
-  /** Takes a stretch, and returns as much as is known: all, where it is the last one. */
+  /** Returns the unescaped part that is certain: everything for the last stretch. */
   read(stretch: Stretch, isLast: boolean): Stretch {
     const given = joined(this.#rest, stretch);
     const text = given.bytes.toString('latin1');

@@ -1,14 +1,15 @@
+import { editsBetween } from '../../core/edits.ts';
 import { VaultError } from '../../core/errors.ts';
-import { nearestOf } from './nearest.ts';
 
-/** A name that a message may repeat: no value, and nothing that could be part of a card number. */
+/** Names that a message may repeat: no values, and no parts of card numbers. */
 const SHOWN = /^(?!.*\d{6})[A-Za-z_][\w.-]{0,63}$/;
-/** Whether a message may repeat a name that a caller chose. */
+
+/** Tells whether a message may repeat a name that a caller chose. */
 export function isShownName(name: string): boolean {
   return SHOWN.test(name);
 }
 
-/** How many known names a message lists where none is near. */
+/** The most known names that a message lists if none is near. */
 const LISTED_MAX = 12;
 
 /** Names that belong elsewhere in a request, such as `the query`. */
@@ -32,7 +33,7 @@ function adviceOf(name: string, known: readonly string[], elsewhere: NamesElsewh
     : 'is not known here';
 }
 
-/** The error for a name that is not among those known at a place (`query`, `body.webhook`); it names the nearest of them. */
+/** The error for an unknown name at a place (`query`, `body.webhook`), with advice. */
 export function unknownName(
   place: string,
   name: string,
@@ -45,4 +46,30 @@ export function unknownName(
         expected: adviceOf(name, known, elsewhere),
       })
     : new VaultError('unknown_parameter', { field: place, expected: 'has a name that is not known here' });
+}
+
+/** The most edits between a name and the known one that was probably meant. */
+const EDITS_MAX = 2;
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_. ]/g, '');
+}
+
+/** The nearest of `names` to a name of at most 64 characters; undefined if none is near. */
+export function nearestOf(name: string, names: Iterable<string>): string | undefined {
+  const wanted = plain(name);
+  let best: string | undefined;
+  // Less than half of a short name may differ.
+  let fewest = Math.min(EDITS_MAX, Math.ceil(wanted.length / 2) - 1) + 1;
+  for (const candidate of wanted.length > 64 ? [] : names) {
+    const other = plain(candidate);
+    // Each edit changes the length by one at most, and counting edits is slow.
+    const isFar = Math.abs(other.length - wanted.length) >= fewest;
+    const edits = isFar ? fewest : editsBetween(wanted, other);
+    if (edits < fewest) {
+      best = candidate;
+      fewest = edits;
+    }
+  }
+  return best;
 }

@@ -2,11 +2,15 @@ import type { FormBundle, FormBundles } from '../../../forms/build.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { HttpConfig } from '../../http/deps.ts';
 import type { Page } from '../../http/pages/pages.ts';
-import { respondWith } from '../../http/pages/public-file.ts';
-import { IMMUTABLE, REVALIDATE, respondWithFile, staticFileOf } from '../../http/pages/static-file.ts';
+import {
+  IMMUTABLE,
+  REVALIDATE,
+  respondWith,
+  respondWithFile,
+  staticFileOf,
+} from '../../http/pages/static-file.ts';
 import { isOnFormsHost } from '../../http/request.ts';
-import type { FormPages } from './render.ts';
-import { bundlePath } from './render.ts';
+import { bundlePath, type FormPages } from './render.ts';
 
 function inventory({ version, files }: FormBundles): Uint8Array<ArrayBuffer> {
   const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));
@@ -25,15 +29,8 @@ function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
   ];
 }
 
-/**
- * The scripts of forms and of the pages that embed them, for any origin: under a path with the version, which is
- * immutable, and under one that is always the newest. `/forms/sri.json` has the hash of each.
- */
-export function formBundlePages({
-  formPages: { bundles },
-}: {
-  readonly formPages: FormPages;
-}): readonly Page[] {
+/** Scripts of forms for any origin, under an immutable path and a newest one; `/forms/sri.json` has their hashes. */
+export function formBundlePages({ options: { bundles } }: FormPages): readonly Page[] {
   return [
     ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
     {
@@ -70,13 +67,7 @@ function elementPage(src: string, { integrity }: FormBundle): string {
  * The page of a single field, at the origin of the API, where no script of an owner ever runs unsandboxed: so that the
  * frames of one checkout reach each other, and nothing else reaches them. The host for forms has no such page.
  */
-export function elementPages({
-  http,
-  formPages: { bundles },
-}: {
-  readonly http: HttpConfig;
-  readonly formPages: FormPages;
-}): readonly Page[] {
+export function elementPages(http: HttpConfig, { options: { bundles } }: FormPages): readonly Page[] {
   const script = bundles.files.find(({ name }) => name === ELEMENT_SCRIPT);
   if (script === undefined) {
     return [];

@@ -2,44 +2,33 @@ import { Type } from '@sinclair/typebox';
 import { compileQuery } from '../../http/decode.ts';
 import { BASE_STYLE, htmlPage, pagePolicy } from '../../http/pages/html.ts';
 import type { Page } from '../../http/pages/pages.ts';
-import type { HostedForm } from '../forms.ts';
+import type { FormContent } from '../forms.ts';
 import { scriptJson } from '../html.ts';
-import { FORM_LOCALES, FormType } from '../schema.ts';
+import { FORM_LOCALES, FormType, literals } from '../schema.ts';
 import type { FormPages } from './render.ts';
 
-function literal<const Literals extends readonly string[]>(list: Literals, byDefault?: Literals[number]) {
-  return Type.Unsafe<Literals[number]>(
-    Type.Union(
-      list.map((each) => Type.Literal(each)),
-      byDefault === undefined ? {} : { default: byDefault },
-    ),
-  );
-}
-function flag() {
-  return Type.Boolean({ default: false });
-}
-
+const FLAG = Type.Boolean({ default: false });
 const TYPES = FormType.anyOf.map((type) => type.const);
 const STYLES = ['vault', 'modern'] as const;
 const MODES = ['light', 'dark', 'auto'] as const;
 
 /** No text of the path gets into the page: every value is one of a fixed list. */
 const PreviewLook = Type.Object({
-  form_type: literal(TYPES, 'pcd'),
-  style: literal(STYLES, 'vault'),
-  color_mode: literal(MODES, 'auto'),
-  display_mode: literal(['standalone', 'embedded'], 'standalone'),
-  locale: Type.Optional(literal(FORM_LOCALES)),
-  force_keypad: flag(),
-  hide_card: flag(),
-  highlight_fields: flag(),
-  disable_luhn: flag(),
-  strip_spaces: flag(),
+  form_type: literals(TYPES, { default: 'pcd' }),
+  style: literals(STYLES, { default: 'vault' }),
+  color_mode: literals(MODES, { default: 'auto' }),
+  display_mode: literals(['standalone', 'embedded'], { default: 'standalone' }),
+  locale: Type.Optional(literals(FORM_LOCALES)),
+  force_keypad: FLAG,
+  hide_card: FLAG,
+  highlight_fields: FLAG,
+  disable_luhn: FLAG,
+  strip_spaces: FLAG,
 });
 
 const decodeLook = compileQuery(PreviewLook);
 
-const OWN_FIELDS: NonNullable<HostedForm['settings']['additional_fields']> = [
+const OWN_FIELDS: NonNullable<FormContent['settings']['additional_fields']> = [
   { name: 'number', label: 'Membership number', required: true },
   { name: 'full_name', label: 'Full name', required: true },
   { name: 'country', label: 'Country', type: 'country' },
@@ -49,11 +38,8 @@ const OWN_FIELDS: NonNullable<HostedForm['settings']['additional_fields']> = [
 
 const PREVIEW = '/forms/preview';
 
-/**
- * A look is in the path, in the syntax of a query: `/forms/preview/form_type=ach&style=modern`. The query itself belongs
- * to the form, which stores all of its parameters.
- */
-function previewOf(url: string): Pick<HostedForm, 'form_type' | 'settings'> {
+/** Reads a look from the path, as in `/forms/preview/form_type=ach&style=modern`: the query belongs to the form. */
+function previewOf(url: string): FormContent {
   const { origin, pathname } = new URL(url);
   // The decoder returns exactly what the schema describes.
   const { form_type, style, ...settings } = decodeLook(
@@ -139,7 +125,7 @@ const TYPE_NAMES = { pcd: 'Payment cards', ach: 'Bank accounts', custom: 'Own fi
 const STYLE_NAMES = { vault: 'Vault style', modern: 'Modern style' };
 const MODE_NAMES = { light: 'light', dark: 'dark', auto: 'as the system' };
 
-/** A language in its own words. */
+/** The name of a language in that language. */
 function languageOf(locale: string): string {
   return new Intl.DisplayNames(locale, { type: 'language' }).of(locale) ?? locale;
 }
@@ -166,26 +152,23 @@ function galleryPage(nonce: string): string {
   );
 }
 
-function policyOf(nonce: string): string {
-  return pagePolicy({
-    'script-src': `'nonce-${nonce}'`,
-    'style-src': `'nonce-${nonce}'`,
-    'img-src': 'data:',
-    'frame-src': "'self'",
-  });
-}
-
 /** Pages to preview forms: only in staging, and never on the host for forms. */
-export function formGalleryPages({ formPages }: { readonly formPages: FormPages }): readonly Page[] {
-  return formPages.gallery
+export function formGalleryPages(formPages: FormPages): readonly Page[] {
+  return formPages.options.gallery
     ? [
         {
           path: '/forms',
           respond: () => {
-            const nonce = formPages.newNonce();
+            const nonce = formPages.options.newNonce();
+            const policy = pagePolicy({
+              'script-src': `'nonce-${nonce}'`,
+              'style-src': `'nonce-${nonce}'`,
+              'img-src': 'data:',
+              'frame-src': "'self'",
+            });
             const headers = {
               'Content-Type': 'text/html; charset=utf-8',
-              'Content-Security-Policy': policyOf(nonce),
+              'Content-Security-Policy': policy,
               'Cache-Control': 'no-store',
             };
             return new Response(galleryPage(nonce), { headers });
@@ -194,10 +177,7 @@ export function formGalleryPages({ formPages }: { readonly formPages: FormPages 
         ...[PREVIEW, `${PREVIEW}/:look`].map((path) => ({
           path,
           respond: ({ url }: Request) => {
-            const { html, headers } = formPages.render(previewOf(url), {
-              onFormsHost: false,
-              testing: false,
-            });
+            const { html, headers } = formPages.render(previewOf(url));
             return new Response(html, { headers });
           },
         })),

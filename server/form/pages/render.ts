@@ -1,27 +1,25 @@
 import type { FormBundles } from '../../../forms/build.ts';
-import type { HostedForm } from '../forms.ts';
+import type { FormContent } from '../forms.ts';
 import { type FormPage, renderFormPage } from '../html.ts';
 import { filePolicy, formHeaders } from '../policy.ts';
 import type { PageVisit } from '../schema.ts';
 
-/** The part of a form page that differs from visit to visit. */
-export interface FormVisit {
-  /** Whether the request came in on the host that is for forms alone. */
-  readonly onFormsHost: boolean;
-  readonly testing: boolean;
+interface FormVisit {
+  /** True for a request to the host that is for forms alone. */
+  readonly onFormsHost?: boolean;
+  readonly testing?: boolean;
   readonly title?: string | undefined;
   /** The endpoint that the page was created together with. */
   readonly visit?: PageVisit | undefined;
 }
 
-/** Options of form pages. */
 export interface FormPagesOptions {
   readonly bundles: FormBundles;
   /** Base URLs without a trailing slash. */
   readonly publicUrl: string;
   readonly formsUrl?: string | undefined;
   readonly stagingUrl?: string | undefined;
-  /** Whether there are pages to preview forms. */
+  /** True if there are pages to preview forms. */
   readonly gallery: boolean;
   /** Makes a random nonce for the policy of a preview page. */
   readonly newNonce: () => string;
@@ -40,40 +38,32 @@ function digestOf(html: string, headers: Readonly<Record<string, string>>): stri
   return `sha384-${hasher.update(`${lines.sort().join('')}\n${html}`).digest('base64')}`;
 }
 
-/** Renders forms as pages. */
 export class FormPages {
-  readonly bundles: FormBundles;
-  readonly gallery: boolean;
-  readonly newNonce: () => string;
   /** The hash of the script of the service. */
   private readonly integrity: string;
 
-  constructor(private readonly options: FormPagesOptions) {
-    const { bundles, gallery, newNonce } = options;
-    const integrity = bundles.files.find(({ name }) => name === SCRIPT)?.integrity;
+  constructor(readonly options: FormPagesOptions) {
+    const integrity = options.bundles.files.find(({ name }) => name === SCRIPT)?.integrity;
     if (integrity === undefined) {
       throw new TypeError(`there is no ${SCRIPT} among the bundles`);
     }
-    this.bundles = bundles;
-    this.gallery = gallery;
-    this.newNonce = newNonce;
     this.integrity = integrity;
   }
 
   /** Returns the HTML of a form and its headers, with a digest of both as they are without title and endpoint. */
   render(
-    { form_type, settings }: Pick<HostedForm, 'form_type' | 'settings'>,
-    { onFormsHost, testing, title, visit }: FormVisit,
+    { form_type, settings }: FormContent,
+    { onFormsHost = false, testing = false, title, visit }: FormVisit = {},
   ): { readonly html: string; readonly headers: Readonly<Record<string, string>> } {
-    const { publicUrl, formsUrl, stagingUrl = publicUrl } = this.options;
+    const { bundles, publicUrl, formsUrl, stagingUrl = publicUrl } = this.options;
     const assets = (onFormsHost ? formsUrl : undefined) ?? publicUrl;
     const api = testing ? stagingUrl : publicUrl;
-    const src = `${assets}${bundlePath(this.bundles, SCRIPT)}`;
+    const src = `${assets}${bundlePath(bundles, SCRIPT)}`;
     const script = { src, integrity: this.integrity };
-    const files = filePolicy({ settings, script: src });
+    const files = filePolicy(settings, src);
     const page: FormPage = { form_type, settings, script, files, api, testing };
     const connect = [publicUrl, api];
-    const { styles } = this.bundles;
+    const { styles } = bundles;
     const headers = formHeaders({ settings, connect, script: src, styles, sandboxed: !onFormsHost });
     const plain = renderFormPage(page);
     const isPlain = title === undefined && visit === undefined;

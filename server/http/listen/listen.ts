@@ -5,47 +5,43 @@ import { VaultError } from '../../core/errors.ts';
 import { errorResponse } from '../reply.ts';
 import { createPathTable } from './paths.ts';
 
-/** Where and how to listen; `tls` has Bun's format. */
+/** Options of a listener; `tls` has Bun's format. */
 export interface ListenOptions {
   readonly hostname: string;
   readonly port: number;
   readonly tls?: Bun.TLSOptions;
-  /** Seconds without traffic after which a connection is closed; longer than the slowest reply takes to start. */
+  /** Seconds without traffic after which a connection is closed; longer than the start of the slowest reply. */
   readonly idleTimeoutSeconds: number;
-  /** Whether other processes of the same user may listen on the same port; the kernel distributes connections. */
+  /** True if other processes of the same user can listen on the port; the kernel distributes connections. */
   readonly isShared?: boolean;
-  /** Called for every reply: whether it closes its connection. */
+  /** Called for every reply; true closes its connection. */
   readonly isDraining?: () => boolean;
-  /** Called with what the application threw instead of answering, and with the id that the reply has. */
+  /** Called with an error that the application threw, and the request id of the reply. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 
-// A passphrase of 4096 characters, percent-encoded, must fit into the head of a request. The runtime reads its
-// limit from here, for all its servers.
+// A percent-encoded passphrase of 4096 characters must fit into the head of a request. The runtime reads the limit for all
+// its servers from this property.
 const HEAD_BYTES_MAX = 65_536;
 Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 
-/**
- * What TLS 1.2 may use, best first: forward secrecy and authenticated encryption alone, so no key exchange by static RSA
- * and no CBC. TLS 1.3 has nothing else. The runtime takes neither an older version nor finite-field Diffie-Hellman.
- */
+/** Ciphers of TLS 1.2, best first: forward secrecy and authenticated encryption only. TLS 1.3 has nothing else. */
 const CIPHERS = ['AES256-GCM-SHA384', 'CHACHA20-POLY1305', 'AES128-GCM-SHA256']
   .flatMap((cipher) => [`ECDHE-ECDSA-${cipher}`, `ECDHE-RSA-${cipher}`])
   .join(':');
-/** The order is the server's. */
 const TLS_RULES = { ciphers: CIPHERS, secureOptions: constants.SSL_OP_CIPHER_SERVER_PREFERENCE };
 
-/** A year (RFC 6797), without `includeSubDomains`: other hosts are not the vault's to decide about. */
+/** A year (RFC 6797), without `includeSubDomains`: other hosts do not belong to the vault. */
 const HSTS = 'max-age=31536000';
 
 function errorReply(error: VaultError, requestId: string = crypto.randomUUID()): Response {
   return errorResponse(error, requestId, [['Connection', 'close']]);
 }
 
-/** What health checks may ask for in HTTP/1.0 without a Host, literally: no other path could be read from it. */
+/** Paths that health checks may request in HTTP/1.0 without a Host. */
 const HEALTH_TARGET = /^\/health\/(?:live|ready)\/?$/;
 
-/** A request in HTTP/1.0 for health without a Host, as one with a Host; any other as it is. */
+/** Adds a Host to a health check in HTTP/1.0; returns any other request unchanged. */
 function withHost(request: Request): Request {
   const { url, method, headers } = request;
   return url.startsWith('/') && headers.get('host') === null && HEALTH_TARGET.test(url)
@@ -53,10 +49,7 @@ function withHost(request: Request): Request {
     : request;
 }
 
-/**
- * What is wrong with the head of a request that the runtime lets through: a Host that is none, or several fields of a name
- * that must stand once, which it joins with commas. A front end could take the other one.
- */
+/** Finds an invalid Host, or a repeated header of which a front end could read another value: the runtime joins them. */
 function faultOf({ url, headers }: Request): VaultError | undefined {
   if (url.startsWith('/') || headers.get('host')?.includes(',') === true) {
     return new VaultError('invalid_request', { field: 'header.Host', expected: 'must be one host' });
@@ -66,34 +59,26 @@ function faultOf({ url, headers }: Request): VaultError | undefined {
     : undefined;
 }
 
-/** Headers of every reply on a socket: they depend on the connection, not on the request. */
-function createFinish({ tls, isDraining }: ListenOptions) {
-  return (response: Response): Response => {
-    if (tls !== undefined) {
+/**
+ * Listens for an application, instead of the framework's `listen`, which always shares its port with other processes and
+ * routes a second time with other rules. The routes limit body sizes, because the runtime's limit would reply without our
+ * error body. A request with an ambiguous path or head is rejected before it is routed, and its connection closed.
+ */
+export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
+  const finish = (response: Response): Response => {
+    if (options.tls !== undefined) {
       response.headers.set('Strict-Transport-Security', HSTS);
     }
-    if (isDraining?.() === true) {
+    if (options.isDraining?.() === true) {
       response.headers.set('Connection', 'close');
     }
     return response;
   };
-}
-
-/** The runtime has the time in every reply but that to HEAD (RFC 9110, 6.6.1). */
-function withDate(response: Response): Response {
-  response.headers.set('Date', new Date().toUTCString());
-  return response;
-}
-
-/**
- * Listens for an application, instead of the framework's own `listen`, which always shares its port with other
- * processes and routes a second time with its own rules. The routes limit body sizes, because the runtime's limit
- * would answer without our error body. A request whose path or head can be read in two ways is refused before it is routed,
- * and its connection closed.
- */
-export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
-  const finish = createFinish(options);
-  const finishHead = (response: Response): Response => finish(withDate(response));
+  // The runtime adds the time to every reply but that to HEAD (RFC 9110, 6.6.1).
+  const finishHead = (response: Response): Response => {
+    response.headers.set('Date', new Date().toUTCString());
+    return finish(response);
+  };
   const serve = (arrived: Request): Response | Promise<Response> => {
     const request = withHost(arrived);
     const fault = faultOf(request);
@@ -104,7 +89,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     const last = request.method === 'HEAD' ? finishHead : finish;
     return reply instanceof Promise ? reply.then(last) : last(reply);
   };
-  const refuse = (): Response => finish(errorReply(new VaultError('path_invalid')));
+  const reject = (): Response => finish(errorReply(new VaultError('path_invalid')));
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
@@ -116,7 +101,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     routes: createPathTable(
       app.routes.map(({ path }) => path),
       serve,
-      refuse,
+      reject,
     ),
     fetch: serve,
     error: (error) => {
@@ -129,25 +114,21 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
   return server;
 }
 
-/**
- * How long replies end their connections before the socket closes: a connection that is used more often than that is
- * never cut off between two requests. Milliseconds.
- */
+/** Milliseconds before the socket closes in which replies end their connections, so that busy ones are not cut off. */
 const LAST_REPLIES_MS = 500;
 
-/** A socket that accepts connections, until it is closed. */
 export interface Listener {
   readonly port: number;
-  /** From now on every reply ends its connection. New connections are still accepted. */
+  /** Makes every reply end its connection. New connections are still accepted. */
   readonly startDraining: () => void;
-  /** Drains, stops accepting, and resolves when every request in flight is answered and no connection is left. */
+  /** Drains, stops accepting, and resolves when no request is in flight and no connection is left. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Listens on a port that other servers may share. Throws the system's error when the address cannot be listened on.
- * A connection that the kernel has completed and the runtime has not accepted when the socket closes is reset, unless
- * `net.ipv4.tcp_migrate_req` lets the kernel hand it to another server on the port.
+ * Listens on a port that other servers may share. Throws the system's error for an unusable address. A connection that the
+ * kernel has completed and the runtime has not accepted when the socket closes is reset, unless
+ * `net.ipv4.tcp_migrate_req` lets the kernel pass it to another server on the port.
  */
 export function openListener(app: Elysia, options: ListenOptions): Listener {
   let isDraining = false;

@@ -1,33 +1,19 @@
-/** A request as the runtime's own router hands it on, with the parts of its path percent-decoded. */
+/** A request from the runtime's router, with the percent-decoded parts of its path. */
 type Routed = Request & { readonly params: Readonly<Record<string, string>> };
 
-/** Answers a request. */
 type Respond = (request: Request) => Response | Promise<Response>;
 
-/** Handlers of the runtime's own router, by path. */
 type PathTable = Readonly<Record<string, (request: Routed) => Response | Promise<Response>>>;
 
-/** More parts than any path has that is served; the path of a longer one leads nowhere. */
+/** More parts than any served path has. */
 const PARTS_MAX = 12;
 
-/** Whether a decoded part of a path would mean another place to somebody who decodes or resolves it. */
-function isMisleading(part: string): boolean {
-  return part === '.' || part === '..' || part.includes('/') || part.includes('\\') || part.includes('#');
-}
-
+/** True if a decoded part would name another path for a program that decodes or resolves it. */
 function hasMisleading(params: Routed['params']): boolean {
-  for (const name in params) {
-    if (isMisleading(params[name] ?? '')) {
-      return true;
-    }
-  }
-  return false;
+  return Object.values(params).some((part) => part === '.' || part === '..' || /[/\\#]/.test(part));
 }
 
-/**
- * Whether the path of a URL has changed in its normal form: only one with an empty part, or with more parts than
- * `PARTS_MAX`, is on none of the paths of the table as it stands.
- */
+/** True if normalization has changed the path of a URL: without an empty part and up to `PARTS_MAX`, all are in the table. */
 function isChanged(url: string): boolean {
   const parts = URL.parse(url)?.pathname.replace(/\/$/, '').slice(1).split('/') ?? [''];
   return parts.length <= PARTS_MAX && !parts.includes('');
@@ -39,15 +25,14 @@ function withSlash(path: string): readonly string[] {
 }
 
 /**
- * The table of the runtime's own router, which compares a path as it was sent, byte by byte. The URL of a request is
- * already in its normal form: a backslash has become a slash there, and dot segments are resolved, so that a front end and
- * this server could read the same request as two. Served are the given paths and what is under no path at all;
- * `refuse` answers a path with a backslash, a dot segment, an encoded slash or a fragment.
+ * The table of the runtime's router, which compares the received path byte by byte. The URL of a request is already
+ * normalized: a backslash is a slash, and dot segments are resolved, so a front end could read another path than this server.
+ * `serve` gets the given and unknown paths; `reject` a path with a backslash, a dot segment, an encoded slash or a fragment.
  */
-export function createPathTable(paths: readonly string[], serve: Respond, refuse: Respond): PathTable {
-  const checked = (request: Routed) => (hasMisleading(request.params) ? refuse(request) : serve(request));
+export function createPathTable(paths: readonly string[], serve: Respond, reject: Respond): PathTable {
+  const checked = (request: Routed) => (hasMisleading(request.params) ? reject(request) : serve(request));
   const table: Record<string, PathTable[string]> = {
-    '/*': (request) => (isChanged(request.url) ? refuse(request) : serve(request)),
+    '/*': (request) => (isChanged(request.url) ? reject(request) : serve(request)),
     '/': serve,
   };
   for (let parts = 1; parts <= PARTS_MAX; parts++) {

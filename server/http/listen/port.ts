@@ -1,10 +1,9 @@
 const TRIES_MS = 3_000;
 const PAUSE_MS = 100;
 
-/** The state of a port for a server that wants to listen on it. */
 export type PortState = 'free' | 'shared' | 'taken';
 
-/** A port that is free now: pages and documents contain it before the server listens. */
+/** Returns a free port: pages and documents contain it before the server listens. */
 export function findFreePort(hostname: string): number {
   const probe = Bun.listen({ hostname, port: 0, socket: { data: () => undefined } });
   const { port } = probe;
@@ -12,7 +11,7 @@ export function findFreePort(hostname: string): number {
   return port;
 }
 
-/** Whether nothing listens there: only then a socket can have the port exclusively. */
+/** True if a socket can have the port exclusively. */
 function isFree(hostname: string, port: number): boolean {
   try {
     const probe = Bun.listen({ hostname, port, socket: { data: () => undefined } });
@@ -27,10 +26,10 @@ function isFree(hostname: string, port: number): boolean {
 }
 
 /**
- * Finds out whether a server can listen on a port. Servers of one vault share a port, and the system would let any
- * other program of this user share it too, and receive a part of the requests. So the port must be free, or
- * `hasSibling` must report a server of the same vault on it. Waits up to three seconds for a server that starts at the
- * same time. Throws the system's error for an address that is not this machine's.
+ * Checks that a server can listen on a port. Servers of one vault share a port, but the system would let any other program of
+ * this user share it too, and receive some of the requests. So the port must be free, or `hasSibling` must report a server of
+ * the same vault. Waits up to three seconds for a server that starts at the same time. Throws the system's error for an
+ * address of another machine.
  */
 export async function probePort(
   hostname: string,
@@ -48,6 +47,6 @@ export async function probePort(
     if (Date.now() > end) {
       return 'taken';
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await Bun.sleep(PAUSE_MS);
   }
 }

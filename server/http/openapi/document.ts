@@ -7,13 +7,10 @@ import { closed } from '../../schema/json-body.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
 import { SECRET_HEADERS } from '../arrival.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
-import { type BodyRule, type RouteShape, routeErrors, scopesOf } from '../route.ts';
-import { tagsOf } from './tags.ts';
-import { WEBHOOK_TAG, type Webhook, webhooksOf } from './webhooks.ts';
+import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from '../route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The published document; its `paths` hold every route of the table. */
 export interface OpenApiDocument extends Json {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
@@ -63,7 +60,7 @@ const SECURITY_SCHEMES = {
   },
 } as const;
 
-/** How a route is used: with a password or a credential, whose scopes stand beside it; with a secret; or by anybody. */
+/** The authentication of a route. A credential needs one of the listed scopes. */
 function securityOf({ auth, scope }: RouteShape): readonly Json[] {
   switch (auth) {
     case 'basic':
@@ -77,7 +74,7 @@ function securityOf({ auth, scope }: RouteShape): readonly Json[] {
   }
 }
 
-/** What a route does, and the scope that it needs: viewers of the document show no scopes beside a bearer. */
+/** The description of a route with its scopes, which viewers do not show for a bearer. */
 function descriptionOf({ auth, scope, description }: RouteShape): string {
   if (auth !== 'basic') {
     return description;
@@ -93,71 +90,58 @@ function headerRefs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Writes schemas as plain JSON and gathers those with a name of their own as components. */
-function createSchemaWriter() {
-  const components: Record<string, Json> = {};
+/** Writes schemas as plain JSON, and collects those with an `$id` as components. */
+class SchemaWriter {
+  readonly components: Record<string, Json> = {};
 
-  const writeMembers = (schema: TSchema): Json => {
+  write(schema: TSchema): Json {
+    if (schema[Kind] === 'Union') {
+      const options: readonly TSchema[] = schema['anyOf'];
+      if (options.every((option) => option[Kind] === 'Literal')) {
+        const { anyOf, ...members } = this.writeMembers(schema);
+        return { type: 'string', enum: options.map((option) => option['const']), ...members };
+      }
+    }
+    if (schema.$id === undefined) {
+      return this.writeMembers(schema);
+    }
+    this.components[schema.$id] ??= this.writeMembers(schema);
+    return { $ref: `#/components/schemas/${schema.$id}` };
+  }
+
+  private writeMembers(schema: TSchema): Json {
     const { $id, patternProperties, ...members } = schema;
-    const plain = Object.entries(members).map(([name, value]) => [name, writeValue(value)]);
+    const plain = Object.entries(members).map(([name, value]) => [name, this.writeValue(value)]);
     // A record is written as additional members, which more tools understand.
     const record: readonly TSchema[] = Object.values(patternProperties ?? {});
-    const additional = record[0] === undefined ? {} : { additionalProperties: write(record[0]) };
+    const additional = record[0] === undefined ? {} : { additionalProperties: this.write(record[0]) };
     return { ...Object.fromEntries(plain), ...additional, ...schema[PUBLISHED] };
-  };
+  }
 
-  const writeValue = (value: unknown): unknown => {
+  private writeValue(value: unknown): unknown {
     if (Array.isArray(value)) {
-      return value.map(writeValue);
+      return value.map((member) => this.writeValue(member));
     }
     if (typeof value !== 'object' || value === null) {
       return value;
     }
     return Kind in value
-      ? write(value as TSchema)
-      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, writeValue(member)]));
-  };
-
-  const write = (schema: TSchema): Json => {
-    if (schema[Kind] === 'Union') {
-      const options: readonly TSchema[] = schema['anyOf'];
-      if (options.every((option) => option[Kind] === 'Literal')) {
-        const { anyOf, ...members } = writeMembers(schema);
-        return { type: 'string', enum: options.map((option) => option['const']), ...members };
-      }
-    }
-    if (schema.$id === undefined) {
-      return writeMembers(schema);
-    }
-    components[schema.$id] ??= writeMembers(schema);
-    return { $ref: `#/components/schemas/${schema.$id}` };
-  };
-
-  return { write, components };
-}
-
-type SchemaWriter = ReturnType<typeof createSchemaWriter>;
-
-/** Whether items of a list are pairs, which have commas of their own. */
-function isPairs(items: unknown): boolean {
-  return (items as Json | undefined)?.['pattern'] === PAIR_PATTERN;
+      ? this.write(value as TSchema)
+      : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.writeValue(member)]));
+  }
 }
 
 function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, schema: Json): Json {
   const { description, examples, ...rest } = schema;
   const example = Array.isArray(examples) ? { example: examples[0] } : {};
-  const list = rest['type'] === 'array' ? { style: 'form', explode: isPairs(rest['items']) } : {};
+  // Pairs contain commas.
+  const explode = (rest['items'] as Json | undefined)?.['pattern'] === PAIR_PATTERN;
+  const list = rest['type'] === 'array' ? { style: 'form', explode } : {};
   return { name, in: place, required, description, ...list, schema: rest, ...example };
 }
 
-/** The longest has 4096 characters of four bytes each, in three characters a byte. */
+/** At most 4096 characters of four bytes each, and three characters a byte. */
 const ENCODED_PASSPHRASE = { maxLength: 49_152, pattern: '^(?:[ -$&-~]|%[0-9A-Fa-f]{2})+$' };
-
-function pathParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
-  return Object.entries(route.params.properties).map(([name, property]) =>
-    parameter(name, 'path', true, writer.write(property)),
-  );
-}
 
 function queryParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   const required = new Set(route.query.required ?? []);
@@ -178,15 +162,14 @@ function passphraseHeader(writer: SchemaWriter, isRequired: boolean, needed = ''
   });
 }
 
-/** The header that names the vault key where the query is a third party's. */
-function keyHeader(writer: SchemaWriter): Json {
-  return parameter('X-Vault-User', 'header', true, writer.write(User));
-}
-
 function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
-  const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
+  const inPath = Object.entries(route.params.properties).map(([name, property]) =>
+    parameter(name, 'path', true, writer.write(property)),
+  );
+  const parameters = [...inPath, ...queryParametersOf(route, writer)];
   if (route.passesQuery === true) {
-    return [...parameters, keyHeader(writer), passphraseHeader(writer, true)];
+    const key = parameter('X-Vault-User', 'header', true, writer.write(User));
+    return [...parameters, key, passphraseHeader(writer, true)];
   }
   if (route.passphrase !== 'none') {
     const needed =
@@ -219,7 +202,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
   if (status === 401) {
     names.push('WWW-Authenticate');
   }
-  // A conflict has it where the same request is still under way.
+  // A conflict has it if the same request is still in flight.
   if (codes.some((code) => ERRORS[code].retryAfterSeconds !== undefined || code === 'idempotency_conflict')) {
     names.push('Retry-After');
   }
@@ -299,6 +282,105 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
   };
 }
 
+/** Titles are those of the guide, and the order is that in which viewers list them. */
+const TAGS: Readonly<
+  Record<Noun | 'webhook', readonly [title: string, description: string, guide?: string]>
+> = {
+  key: ['Keys', 'Keys, each protected by a passphrase that only you know.', 'keys'],
+  vault: ['Items', 'Store, read, update and delete objects.', 'items'],
+  capture: ['Capture endpoints', 'Endpoints that let third parties store objects under your key.', 'capture'],
+  retrieve: ['Retrieval endpoints', 'Endpoints that let third parties read objects of your key.', 'retrieve'],
+  form: ['Hosted forms', 'Hosted forms that capture or display data.', 'forms'],
+  rule: ['Rules', 'Named lists of operations that transform data.', 'rules'],
+  proxy: ['Requests to third parties', 'Requests to third parties that contain stored data.', 'proxy'],
+  job: ['Jobs', 'Asynchronous requests and webhooks: see, repeat and cancel them.', 'jobs'],
+  connection: ['Connections', 'Addresses and credentials of third parties, which are never shown.', 'relay'],
+  webhook: ['Webhooks', 'Calls that the vault makes to you.', 'webhooks'],
+  credential: ['Credentials', 'Credentials with a part of the rights of your account.', 'least-privilege'],
+  admin: ['Account and bills', 'Your account.', 'billing-and-preferences'],
+  audit: ['Security log', 'The security log of your account.', 'audit'],
+  utility: ['Utilities', 'Check card numbers and generate passphrases.'],
+};
+
+function tagsOf(used: ReadonlySet<string>): readonly Json[] {
+  return Object.entries(TAGS)
+    .filter(([name]) => used.has(name))
+    .map(([name, [title, description, guide]]) => ({
+      name,
+      'x-displayName': title,
+      description,
+      ...(guide === undefined ? {} : { externalDocs: { url: `/guide/${guide}`, description: 'Guide' } }),
+    }));
+}
+
+interface Webhook {
+  readonly summary: string;
+  readonly body: TSchema;
+}
+
+/** The tag of the calls that the service makes, apart from those that a client makes. */
+const WEBHOOK_TAG = 'webhook';
+
+const WEBHOOK_HEADERS: readonly Json[] = [
+  parameter('webhook-id', 'header', true, {
+    description: 'The id from the reply that accepted the request; the same in every attempt.',
+    type: 'string',
+  }),
+  parameter('webhook-timestamp', 'header', true, {
+    description: 'The time of this attempt, in seconds since 1970.',
+    type: 'string',
+  }),
+  parameter('webhook-signature', 'header', false, {
+    description:
+      'If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks).',
+    type: 'string',
+  }),
+  parameter('X-Vault-Webhook-Secret', 'header', false, {
+    description: 'The secret of the webhook, if it has one.',
+    type: 'string',
+    'x-secret': true,
+  }),
+];
+
+function webhookOperationOf(name: string, summary: string, schema: Json): Json {
+  return {
+    operationId: `${name}Webhook`,
+    tags: [WEBHOOK_TAG],
+    summary,
+    description:
+      'The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.',
+    security: [],
+    parameters: WEBHOOK_HEADERS,
+    requestBody: { required: true, content: { 'application/json': { schema } } },
+    responses: {
+      '200': { description: 'Received. The event is not delivered again.' },
+      default: {
+        description: 'Not received. Delivery is retried after a delay, up to max_attempts attempts.',
+      },
+    },
+  };
+}
+
+/** The kinds of body in full: generators drop a named schema that no route refers to. */
+function webhookBodyOf(schema: TSchema, writer: SchemaWriter): Json {
+  const kinds: readonly TSchema[] = schema['anyOf'] ?? [schema];
+  return {
+    anyOf: kinds.map((kind) => {
+      const written = writer.write(kind);
+      return writer.components[kind.$id ?? ''] ?? written;
+    }),
+  };
+}
+
+function webhooksOf(webhooks: Readonly<Record<string, Webhook>>, writer: SchemaWriter): Json {
+  return Object.fromEntries(
+    Object.entries(webhooks).map(([name, { summary, body }]) => [
+      name,
+      { post: webhookOperationOf(name, summary, webhookBodyOf(body, writer)) },
+    ]),
+  );
+}
+
 /** The published interface. Generators that cannot read webhooks get a document without. */
 export interface Api {
   readonly routes: readonly RouteShape[];
@@ -318,7 +400,7 @@ export function buildOpenApi(
   isPublic?: (route: RouteShape) => boolean,
 ): OpenApiDocument {
   const publicServer = `${publicUrl}/v1`;
-  const writer = createSchemaWriter();
+  const writer = new SchemaWriter();
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const path = route.path.slice('/v1'.length);

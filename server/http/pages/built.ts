@@ -1,35 +1,31 @@
+import type { HttpConfig } from '../deps.ts';
+import { pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 import { IMMUTABLE, notBuilt, REVALIDATE, respondWithFile } from './static-file.ts';
 
-/** One file that was built before the start. */
 export interface BuiltFile {
   /** Its name in the folder; the compressed form has the suffix `.gz`. */
   readonly name: string;
   readonly type: string;
   readonly tag: string;
   readonly isCompressed: boolean;
-  /** Whether its path contains the hash of its bytes. */
+  /** True if its path contains the hash of its bytes. */
   readonly isImmutable: boolean;
 }
 
-/** What an index of built files contains. */
 export interface BuiltSite {
-  /** By their paths, such as `/guide/capture`. */
+  /** Files by path, such as `/guide/capture`. */
   readonly files: Readonly<Record<string, BuiltFile>>;
   /** The page for all other paths. */
   readonly missing: BuiltFile;
 }
 
-/** Where built files are, and how they are served. */
-export interface BuiltPlace {
-  /** The path below which they are, such as `/guide`. */
+interface BuiltPlace {
+  /** The path above them, such as `/guide`. */
   readonly root: string;
   readonly folder: URL;
-  /** The file in the folder that lists the others. */
   readonly index: string;
-  /** The Content-Security-Policy of its pages. */
   readonly policy: string;
-  /** The answer where nothing was built. */
   readonly notBuilt: string;
 }
 
@@ -60,15 +56,15 @@ function respondWithBuilt(
   const headers = {
     'Cache-Control': isImmutable ? IMMUTABLE : REVALIDATE,
     ...(type.startsWith('text/html')
-      ? // A page that opened it, or that it opens, has no hold on its window.
+      ? // A page that opened it, or that it opens, cannot use its window.
         { 'Content-Security-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' }
       : {}),
   };
   return respondWithFile({ type, body, gzip, tag }, request, { status, headers });
 }
 
-/** Built files below a path. Paths are looked up, never opened. An unknown path is answered with a page and status 404. */
-export function builtPages(place: BuiltPlace): readonly Page[] {
+/** Built files below a path. Paths are looked up, never opened; an unknown one gets a page with status 404. */
+function builtPages(place: BuiltPlace): readonly Page[] {
   const read = createReader(place);
   const respond = async (request: Request): Promise<Response> => {
     const site = await read();
@@ -87,4 +83,31 @@ export function builtPages(place: BuiltPlace): readonly Page[] {
       : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': REVALIDATE } });
   };
   return [place.root, `${place.root}/*`].map((path) => ({ path, respond }));
+}
+
+const SELF = { 'script-src': "'self'", 'style-src': "'self'", 'img-src': "'self'", 'connect-src': "'self'" };
+
+/** The guide under `/guide` and the API reference under `/docs`, built by `scripts/build-guide.ts`. */
+export function guidePages(folder = new URL('../../../dist/guide/', import.meta.url)): readonly Page[] {
+  return ['/guide', '/docs'].flatMap((root) =>
+    builtPages({
+      ...{ root, folder, index: 'guide.json', policy: pagePolicy(SELF) },
+      notBuilt: 'This server has no built guide. Run `bun run build:guide` in its checkout.\n',
+    }),
+  );
+}
+
+/** The console under `/console`, built by `scripts/build-console.ts`. Only previews of forms may be on another host. */
+export function consolePages({ formsUrl }: HttpConfig): readonly Page[] {
+  const policy = pagePolicy({
+    ...SELF,
+    'frame-src': formsUrl ?? "'self'",
+    'require-trusted-types-for': "'script'",
+    'trusted-types': "'none'",
+  });
+  return builtPages({
+    ...{ root: '/console', index: 'console.json', policy },
+    folder: new URL('../../../dist/console/', import.meta.url),
+    notBuilt: 'The console of this server is not built. Run `bun run build:console` in its checkout.\n',
+  });
 }

@@ -1,6 +1,4 @@
-/** What the small pages of the server have in common. */
-
-/** Colours are those of the guide. */
+/** The style of small pages, with the colours of the guide. */
 export const BASE_STYLE = `
 :root { color-scheme: light dark; --back: light-dark(#fff, #0f0f0f); --line: light-dark(#dfdfdf, #2d2d2d); --edge: light-dark(#8a8a8a, #737373); --soft: light-dark(#636363, #a4a4a4); --link: light-dark(#0069a8, #5cb8f0); }
 * { box-sizing: border-box; }
@@ -26,7 +24,7 @@ ${body}
 `;
 }
 
-/** The Content-Security-Policy of a page that may load what is named here and nothing else, and is in no frame. */
+/** The Content-Security-Policy of a page that may load only what is named here, and is in no frame. */
 export function pagePolicy(allowed: Readonly<Record<string, string>>): string {
   return [
     "default-src 'none'",

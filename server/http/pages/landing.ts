@@ -19,7 +19,6 @@ li span, footer { color: var(--soft); }
 footer { padding-top: 48px; padding-bottom: 48px; }
 `;
 
-/** No script, nothing of another host, and this one style sheet. */
 const POLICY = pagePolicy({
   'style-src': `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
   'img-src': 'data:',
@@ -54,7 +53,7 @@ ${places.join('\n')}
   );
 }
 
-/** The page at `/`, for browsers; whoever does not ask for a page gets the error of an unknown path, as before. */
+/** The page at `/`, for browsers; other clients get the error of an unknown path. */
 export function landingPages(isStaging: boolean): readonly Page[] {
   const bytes = new TextEncoder().encode(pageOf(isStaging));
   const file = staticFileOf('text/html; charset=utf-8', bytes, true);

@@ -6,7 +6,7 @@ import { answerUnrouted, isOnFormsHost, mountAll } from '../request.ts';
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
   readonly path: string;
-  /** Whether it is for callers without an account: the public listener and the separate host for forms have it too. */
+  /** True for callers without an account: the public listener and the separate host for forms have it too. */
   readonly isPublic?: boolean;
   readonly respond: (request: Request) => Promise<Response> | Response;
 }
@@ -16,21 +16,21 @@ function json(value: object, status = 200): Response {
 }
 
 /** Health for supervisors and load balancers, and metrics for Prometheus. */
-export function operatorPages(parts: Pick<HttpParts, 'health' | 'metrics'>): readonly Page[] {
+export function operatorPages({ health, metrics, scrape }: HttpParts): readonly Page[] {
   return [
     { path: '/health/live', isPublic: true, respond: () => json({ status: 'ok' }) },
     {
       path: '/health/ready',
       isPublic: true,
       respond: async () => {
-        const { ready, checks, unsafe } = await parts.health.ready();
+        const { ready, checks, unsafe } = await health.ready();
         return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
       },
     },
     {
       path: '/metrics',
       respond: async () =>
-        new Response(await parts.metrics.render(), {
+        new Response(await (scrape?.() ?? metrics.render()), {
           headers: {
             'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
             'Cache-Control': 'no-store',

@@ -1,23 +1,12 @@
 import { version } from '../../../package.json';
 import type { Page } from './pages.ts';
-import { respondWith } from './public-file.ts';
-import { notBuilt, REVALIDATE } from './static-file.ts';
-
-/** The output folder of `scripts/pack-sdk.ts`. */
-const PACKED = new URL('../../../dist/sdk/', import.meta.url);
+import { notBuilt, REVALIDATE, respondWith } from './static-file.ts';
 
 const NOT_PACKED = 'This server has no packed SDK. Run `bun run pack:sdk` in its checkout.\n';
-const SCRIPT = 'text/javascript; charset=utf-8';
 const TYPES = 'cardvault-sdk.d.ts';
 
-interface SdkFile {
-  readonly file: URL;
-  readonly type: string;
-  readonly isCompressible: boolean;
-}
-
 /** Reads the file on the first request, and again after it has changed: the SDK can be packed while the server runs. */
-function respondFrom({ file, ...more }: SdkFile): Page['respond'] {
+function respondFrom(file: URL, type: string, isCompressible: boolean): Page['respond'] {
   let known: { readonly at: number; readonly respond: Page['respond'] } | undefined;
   return async (request) => {
     const found = Bun.file(file);
@@ -26,40 +15,42 @@ function respondFrom({ file, ...more }: SdkFile): Page['respond'] {
     }
     if (known?.at !== found.lastModified) {
       const bytes = new Uint8Array(await found.arrayBuffer());
-      known = { at: found.lastModified, respond: respondWith({ ...more, bytes, caching: REVALIDATE }) };
+      known = {
+        at: found.lastModified,
+        respond: respondWith({ type, isCompressible, bytes, caching: REVALIDATE }),
+      };
     }
     return known.respond(request);
   };
 }
 
-/** Deno finds the types of the script by this header; other runtimes ignore it. */
-function withTypes(respond: Page['respond']): Page['respond'] {
-  return async (request) => {
-    const response = await respond(request);
-    response.headers.set('X-TypeScript-Types', `./${TYPES}`);
-    return response;
-  };
-}
-
 /**
- * The SDK of this version, for any origin: a tarball that package managers install from its URL, under a path with its
- * version and one without, and the module with its types for browsers and Deno.
+ * The SDK of this version, packed by `scripts/pack-sdk.ts`, for any origin: a tarball that package managers install from its
+ * URL, with and without the version in its path, and the module with its types for browsers and Deno.
  */
-export function sdkPages(folder: URL = PACKED): readonly Page[] {
+export function sdkPages(folder = new URL('../../../dist/sdk/', import.meta.url)): readonly Page[] {
   const tarball = `cardvault-sdk-${version}.tgz`;
   const tarballAt = (name: string): Page => ({
     path: `/sdk/${name}`,
-    respond: respondFrom({ file: new URL(tarball, folder), type: 'application/gzip', isCompressible: false }),
+    respond: respondFrom(new URL(tarball, folder), 'application/gzip', false),
   });
   const textAt = (name: string, type: string): Page => ({
     path: `/sdk/${name}`,
-    respond: respondFrom({ file: new URL(name, folder), type, isCompressible: true }),
+    respond: respondFrom(new URL(name, folder), type, true),
   });
-  const script = textAt('cardvault-sdk.js', SCRIPT);
+  const script = textAt('cardvault-sdk.js', 'text/javascript; charset=utf-8');
   return [
     tarballAt('cardvault-sdk.tgz'),
     tarballAt(tarball),
-    { ...script, respond: withTypes(script.respond) },
+    {
+      path: script.path,
+      respond: async (request) => {
+        const response = await script.respond(request);
+        // Deno finds the types by this header.
+        response.headers.set('X-TypeScript-Types', `./${TYPES}`);
+        return response;
+      },
+    },
     textAt(TYPES, 'application/typescript; charset=utf-8'),
   ];
 }

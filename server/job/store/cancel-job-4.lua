@@ -12,12 +12,5 @@ if have[2] ~= '0' or have[3] ~= '' or have[6] or (have[1] ~= 'send' and have[4] 
   return 'started'
 end
 redis.call('HSET', KEYS[1], 'p', 'tell', 'r', report, 'v', 'cancelled', 'z', now_ms)
-local created = redis.call('ZSCORE', KEYS[2], id) or now_ms
-redis.call('RENAME', KEYS[1], KEYS[3])
-redis.call('ZADD', KEYS[4], created, id)
-redis.call('ZREM', KEYS[2], id)
-if have[5] then
-  redis.call('HSET', KEYS[1], 'k', 1)
-  redis.call('PEXPIRE', KEYS[1], reserved_ms)
-end
+moveToEnded(id, have[5], reserved_ms, now_ms)
 return 'ok'

@@ -15,12 +15,5 @@ redis.call('HDEL', KEYS[1], 'x', 'u')
 if delivered == '' then
   redis.call('HSET', KEYS[1], 'u', 1)
 end
-local created = redis.call('ZSCORE', KEYS[2], id) or now_ms
-redis.call('RENAME', KEYS[1], KEYS[3])
-redis.call('ZADD', KEYS[4], created, id)
-redis.call('ZREM', KEYS[2], id)
-if have[2] then
-  redis.call('HSET', KEYS[1], 'k', 1)
-  redis.call('PEXPIRE', KEYS[1], reserved_ms)
-end
+moveToEnded(id, have[2], reserved_ms, now_ms)
 return 'ok'

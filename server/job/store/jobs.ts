@@ -2,7 +2,16 @@ import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../../redis/client.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
 import { scanByScore } from '../../redis/records/scan.ts';
-import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from '../../redis/reply.ts';
+import {
+  asBytes,
+  asCount,
+  asList,
+  asOneOf,
+  asOptionalBytes,
+  asPairs,
+  asText,
+  isOk,
+} from '../../redis/reply.ts';
 import beginAttemptText from './begin-attempt-n.lua' with { type: 'text' };
 import cancelJobText from './cancel-job-4.lua' with { type: 'text' };
 import createJobText from './create-job-2.lua' with { type: 'text' };
@@ -21,14 +30,13 @@ const startAttempt = script(prelude, beginAttemptText);
 const endAttempt = script(prelude, endAttemptText);
 const startReport = script(prelude, startReportText);
 const finishJob = script(prelude, finishJobText);
-const cancelJob = script(cancelJobText);
+const cancelJob = script(prelude, cancelJobText);
 const repeatJob = script(repeatJobText);
 const trimJobs = script(trimJobsText);
 const removeJob = script(removeJobText);
 const removeKeyJobs = script(removeKeyJobsText);
 const removeJobs = script(removeJobsText);
 
-/** The most jobs of one account. */
 export const JOBS_MAX = 100_000;
 
 /** The time for which the id of a removed job stays reserved: the lifetime of an Idempotency-Key. */
@@ -48,12 +56,19 @@ const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
 export type JobOutcome = (typeof OUTCOMES)[number];
 const OUTCOMES = ['done', 'failed', 'unknown', 'cancelled'] as const;
 
-/** An attempt that has ended: when it began, how long it took, and the status or the error code that it ended with. */
-export interface EndedAttempt {
-  readonly atMs: number;
+/** The outcome of an attempt: its duration, and the status or the error code. */
+interface AttemptOutcome {
   readonly ms: number;
   readonly status?: number | undefined;
   readonly code?: string | undefined;
+}
+
+/** The outcome of the attempt in flight; undefined if it is unknown, or none is in flight. */
+export type AttemptEntry = AttemptOutcome | undefined;
+
+/** An attempt that has ended, with the time at which it began. */
+export interface EndedAttempt extends AttemptOutcome {
+  readonly atMs: number;
 }
 
 /** A place in the listing of jobs, newest first: the time of creation, ms since 1970, and the id. */
@@ -69,10 +84,9 @@ export interface JobState extends JobPosition {
   /** Undefined for jobs of earlier versions. */
   readonly kind: JobKind | undefined;
   readonly kid: string | undefined;
-  /** Attempts that were begun in this phase. */
   readonly attempts: number;
   readonly isInFlight: boolean;
-  /** Whether its report was asked for again after it had ended. */
+  /** Its report was requested again after it had ended. */
   readonly isRepeated: boolean;
   /** The outcome of its request; undefined before it is known, and for a capture. */
   readonly outcome: JobOutcome | undefined;
@@ -81,7 +95,6 @@ export interface JobState extends JobPosition {
   readonly nextMs: number | undefined;
 }
 
-/** Details of a job. */
 export interface JobDetails {
   /** The phase of the record, which may have begun after the state was read. */
   readonly phase: JobPhase;
@@ -100,7 +113,7 @@ export interface NewJob {
   readonly phase: JobPhase;
   readonly kind: JobKind;
   readonly record: Uint8Array;
-  /** Whether the creation may be repeated with the same id, as with an idempotency key. */
+  /** The creation may be repeated with the same id, as with an idempotency key. */
   readonly again: boolean;
 }
 
@@ -113,13 +126,10 @@ export interface AttemptEnd {
   readonly nextMs: number;
 }
 
-/** The outcome of the attempt in flight; undefined if it is unknown, or none is in flight. */
-export type AttemptEntry = Omit<EndedAttempt, 'atMs'> | undefined;
-
-/** The result of a creation; `place` is the number of jobs of the account, including this one. */
-export type JobCreation =
+/** The result of a creation or repetition; `place` is the number of jobs of the account, including this one. */
+type JobPlacement<Failure extends string> =
   | { readonly kind: 'ok'; readonly place: number }
-  | { readonly kind: 'exists' | 'full' };
+  | { readonly kind: Failure };
 
 /** A job as stored in Redis; its record is encrypted. */
 export interface StoredJob {
@@ -129,7 +139,7 @@ export interface StoredJob {
   readonly kid: string | undefined;
   /** Attempts that were started in this phase. */
   readonly attempts: number;
-  /** Whether an ended attempt may have reached the target. */
+  /** An ended attempt may have reached the target. */
   readonly sent: boolean;
   /** The encrypted report of the last reply, unless a later attempt may have reached the target. */
   readonly last: Buffer | undefined;
@@ -138,11 +148,6 @@ export interface StoredJob {
   /** The time of the next attempt, ms since 1970; undefined where it is due at once. */
   readonly nextMs: number | undefined;
 }
-
-/** The result of beginning the phase `tell` again; `place` as for a creation. */
-type JobRepetition =
-  | { readonly kind: 'ok'; readonly place: number }
-  | { readonly kind: 'gone' | 'cancelled' | 'full' };
 
 /** The operation as which an attempt is billed, in a month (`YYYY-MM`). */
 export interface JobBill {
@@ -159,7 +164,7 @@ export class JobStore {
     aid: string,
     { id, kid, phase, kind, record, again }: NewJob,
     nowMs: number,
-  ): Promise<JobCreation> {
+  ): Promise<JobPlacement<'exists' | 'full'>> {
     const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid, phase, kind];
     const word = asText(await this.redis.run(createJob, openKeysOf(aid, id), args));
     return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
@@ -214,13 +219,9 @@ export class JobStore {
     aid: string,
     id: string,
     flight: string,
-    {
-      record,
-      outcome,
-      entry,
-    }: { readonly record: Uint8Array; readonly outcome: JobOutcome; readonly entry: AttemptEntry },
+    report: { readonly record: Uint8Array; readonly outcome: JobOutcome; readonly entry: AttemptEntry },
   ): Promise<boolean> {
-    const args = [flight, record, outcome, entryText(entry)];
+    const args = [flight, report.record, report.outcome, entryText(report.entry)];
     return isOk(await this.redis.run(startReport, [redisKeys.job(aid, id)], args));
   }
 
@@ -229,13 +230,9 @@ export class JobStore {
     aid: string,
     id: string,
     flight: string,
-    {
-      nowMs,
-      isDelivered,
-      entry,
-    }: { readonly nowMs: number; readonly isDelivered: boolean; readonly entry: AttemptEntry },
+    end: { readonly nowMs: number; readonly isDelivered: boolean; readonly entry: AttemptEntry },
   ): Promise<boolean> {
-    const args = [id, flight, RESERVED_MS, nowMs, isDelivered ? '1' : '', entryText(entry)];
+    const args = [id, flight, RESERVED_MS, end.nowMs, end.isDelivered ? '1' : '', entryText(end.entry)];
     return isOk(await this.redis.run(finishJob, allKeysOf(aid, id), args));
   }
 
@@ -246,17 +243,14 @@ export class JobStore {
   }
 
   /** Lets an ended job begin its phase `tell` again; returns its place as a creation does. */
-  async repeat(aid: string, id: string, nowMs: number): Promise<JobRepetition> {
+  async repeat(aid: string, id: string, nowMs: number): Promise<JobPlacement<'gone' | 'cancelled' | 'full'>> {
     const word = asText(await this.redis.run(repeatJob, allKeysOf(aid, id), [id, JOBS_MAX, nowMs]));
     return word === 'gone' || word === 'cancelled' || word === 'full'
       ? { kind: word }
       : { kind: 'ok', place: Number(word) };
   }
 
-  /**
-   * Returns the jobs after a place, or those created before a time, newest first and at most `max`. One that is gone since
-   * is in its place without an outcome, so that a page continues after it.
-   */
+  /** Returns at most `max` jobs after a place, or created before a time, newest first. See `goneOf`. */
   async page(
     aid: string,
     from: JobPosition | undefined,
@@ -267,21 +261,14 @@ export class JobStore {
       placesOf(aid).map(([directory]) => this.placesFrom(directory, from, beforeMs, max)),
     );
     // One that has ended in between is in both.
-    const going = new Set(open.map(({ id }) => id));
-    const places = [
-      ...open.map((place) => ({ ...place, hasEnded: false })),
-      ...ended.filter(({ id }) => !going.has(id)).map((place) => ({ ...place, hasEnded: true })),
-    ];
-    const page = places.sort(newestFirst).slice(0, max);
-    return Promise.all(
-      page.map(
-        async (place) =>
-          (await this.stateAt(aid, place, place.hasEnded)) ??
-          // It has moved since its directory was read, or it is gone.
-          (await this.stateAt(aid, place, !place.hasEnded)) ??
-          goneOf(place),
-      ),
-    );
+    const running = new Set(open.map(({ id }) => id));
+    const page = [...open, ...ended.filter(({ id }) => !running.has(id))].sort(newestFirst).slice(0, max);
+    const read = async (place: JobPosition) =>
+      (await this.stateAt(aid, place, !running.has(place.id))) ??
+      // It has moved since its directory was read, or it is gone.
+      (await this.stateAt(aid, place, running.has(place.id))) ??
+      goneOf(place);
+    return Promise.all(page.map(read));
   }
 
   /** Returns one job; undefined if there is none of this id. */
@@ -297,16 +284,12 @@ export class JobStore {
 
   /** Returns the details of jobs, in the same order; undefined for one that is gone by now. */
   details(aid: string, jobs: readonly JobState[]): Promise<readonly (JobDetails | undefined)[]> {
-    return Promise.all(
-      jobs.map(
-        // A job may have moved since its state was read.
-        async ({ id, hasEnded }) =>
-          (await this.detailsAt(aid, id, hasEnded)) ?? this.detailsAt(aid, id, !hasEnded),
-      ),
-    );
+    // A job may have moved since its state was read.
+    const read = async ({ id, hasEnded }: JobState) =>
+      (await this.detailsAt(aid, id, hasEnded)) ?? this.detailsAt(aid, id, !hasEnded);
+    return Promise.all(jobs.map(read));
   }
 
-  /** Returns the lengths of the records of jobs in bytes, in the same order. */
   lengths(aid: string, jobs: readonly JobState[]): Promise<readonly number[]> {
     return Promise.all(
       jobs.map(async ({ id, hasEnded }) =>
@@ -315,7 +298,6 @@ export class JobStore {
     );
   }
 
-  /** Removes jobs that ended before a time. */
   async trim(aid: string, beforeMs: number): Promise<void> {
     const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
     for (let kept = 0; ; ) {
@@ -404,17 +386,14 @@ export class JobStore {
     const found: JobPosition[] = [];
     for (let offset = 0; found.length < max; offset += max) {
       const args = [directory, start, '-inf', 'BYSCORE', 'REV', 'LIMIT', offset, max, 'WITHSCORES'];
-      // RESP3 nests each member with its score; RESP2 gives one flat list.
-      const flat = asList(await this.redis.command('ZRANGE', args))
-        .flat()
-        .map(String);
-      for (let at = 0; at + 1 < flat.length; at += 2) {
-        const place = { id: flat[at] ?? '', createdMs: Number(flat[at + 1]) };
-        if (from === undefined || place.createdMs < from.createdMs || place.id < from.id) {
-          found.push(place);
-        }
-      }
-      if (flat.length < 2 * max) {
+      const pairs = asPairs(await this.redis.command('ZRANGE', args));
+      const places = pairs.map(([id, score]) => ({ id: String(id), createdMs: Number(score) }));
+      found.push(
+        ...places.filter(
+          ({ id, createdMs }) => from === undefined || createdMs < from.createdMs || id < from.id,
+        ),
+      );
+      if (places.length < max) {
         break;
       }
     }
@@ -478,17 +457,9 @@ const ATTEMPT = /^(\d{1,15}),(\d{1,15}),(\d{3})?,([a-z_]{1,64})?$/;
 function attemptsOf(part: unknown): readonly EndedAttempt[] {
   const text = part === null || part === undefined ? '' : asText(part);
   return text.split(';').flatMap((entry) => {
-    const [, at, ms, status, code] = ATTEMPT.exec(entry) ?? [];
-    return at === undefined
-      ? []
-      : [
-          {
-            atMs: Number(at),
-            ms: Number(ms),
-            status: status === undefined ? undefined : Number(status),
-            code,
-          },
-        ];
+    const [, at, ms, word, code] = ATTEMPT.exec(entry) ?? [];
+    const status = word === undefined ? undefined : Number(word);
+    return at === undefined ? [] : [{ atMs: Number(at), ms: Number(ms), status, code }];
   });
 }
 
@@ -508,7 +479,7 @@ function newestFirst(a: JobPosition, b: JobPosition): number {
   return b.createdMs - a.createdMs || (a.id < b.id ? 1 : -1);
 }
 
-/** Stands for a job that is gone, so that a page continues after it. */
+/** A placeholder for a job that is gone, so that a page continues after it. */
 function goneOf({ id, createdMs }: JobPosition): JobState {
   return {
     ...{ id, createdMs, hasEnded: true, phase: 'tell', kind: undefined, kid: undefined, attempts: 0 },

@@ -2,7 +2,6 @@ import { defineCommand, type Table } from '../../cli/command.ts';
 import type { KeyCounts } from '../report.ts';
 import type { KeyRotation, Rotation } from './rotate.ts';
 
-/** The needs of the command. */
 interface Needs {
   readonly keyRotation: KeyRotation;
   readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
@@ -25,7 +24,7 @@ function lostTable({ lost, lostTotal }: Rotation): Table[] {
   return lostTotal === 0 ? [] : [{ heading, columns: ['Kind', 'Account', 'Place'], rows }];
 }
 
-/** Tells the operator whether the other keys can be removed. */
+/** The message about the removal of the other keys. */
 function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string {
   if (done && others.length === 0) {
     return `All records are encrypted with ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, add a new key before it: docs/guides/master-key.md.`;
@@ -39,10 +38,7 @@ function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly 
     : `All records are encrypted with ${writeKey}, except kept replies, which were not found since this Redis forbids SCAN: remove ${rest} after 24 hours.`;
 }
 
-/**
- * `vault rotate-master` (PCI DSS 3.7.4, 3.7.5). Exit code 1 if another key must be kept, or records cannot be
- * decrypted.
- */
+/** `vault rotate-master` (PCI DSS 3.7.4, 3.7.5). Exit code 1 if another key is still needed, or records do not open. */
 export const rotateCommand = defineCommand({
   words: ['rotate-master'],
   options: {},

@@ -4,15 +4,14 @@ import { ServerStore } from '../../installation/server-store.ts';
 import type { RedisLink } from '../../redis/client.ts';
 import type { RootOutcome, RootRotation } from './root.ts';
 
-/** The needs of the command. */
 interface Needs {
   readonly redis: RedisLink;
   readonly rootRotation: RootRotation;
 }
 
-/** How often the list of servers is read while one of them is waited for. */
+/** The interval of reads of the list of servers, while one of them is late. */
 const POLL_MS = 500;
-/** A server reports what it uses every 5 s, twice before it counts. */
+/** A server reports its root every 5 s, twice before it counts. */
 const WAIT_MS = 90_000;
 
 /** Resolves when every running server reports this state; rejects, naming those that do not, after 90 s. */

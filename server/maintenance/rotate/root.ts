@@ -1,9 +1,10 @@
-import type { RootFacts, RootStep } from '../../../workers/jobs/installation/jobs.ts';
+import type { RootFacts } from '../../../workers/jobs/installation/jobs.ts';
 import { openAccount } from '../../account/records.ts';
 import type { Clock } from '../../core/clock.ts';
 import { eachOf, recover } from '../../core/concurrency.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { pepperIdOf } from '../../domain/account.ts';
+import type { Roots } from '../../installation/roots.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import type { CensusStore, IndexEntry } from '../store/census.ts';
 import type { RecordStore } from '../store/records.ts';
@@ -14,7 +15,6 @@ import type { VaultKey, Walk } from '../walk.ts';
 const KEPT_MS = 25 * 60 * 60 * 1_000;
 const PASSES_MAX = 12;
 
-/** The outcome of a rotation of the root. */
 export interface RootOutcome {
   /** `pending`: the older root is kept, for `waiting` accounts, or for Idempotency-Keys of the last 25 hours. */
   readonly state: 'done' | 'pending' | 'unfinished';
@@ -26,13 +26,6 @@ export interface RootOutcome {
   readonly keptUntilMs: number;
 }
 
-/** The root record of the vault, as `openRootState` opens it. */
-interface Roots {
-  readonly refresh: () => Promise<RootFacts>;
-  readonly step: (next: RootStep) => Promise<RootFacts>;
-}
-
-/** Options of a rotation of the root. */
 export interface RootRotationOptions {
   /** Resolves when every running server of the vault uses this state of the root record. */
   readonly waitForServers: (state: string) => Promise<void>;
@@ -89,8 +82,7 @@ export class RootRotation {
     }
     await waitForServers(facts.state);
     // Repeated for writes of requests that took longer than the report of their server.
-    const isMoved = await this.moveAll(passes, options);
-    return isMoved
+    return (await this.moveAll(passes, options))
       ? this.end(facts, passes, options)
       : { state: 'unfinished', passes, waiting: [], keptUntilMs: 0 };
   }
@@ -124,13 +116,9 @@ export class RootRotation {
         }
       }
     };
-    for await (const { accounts } of this.walk.accountPages()) {
-      for (const account of accounts) {
-        for await (const { keys } of this.walk.keyPages(account)) {
-          for (const key of keys) {
-            await eachOf(this.walk.buckets(), (number) => moveBucket(key, number));
-          }
-        }
+    for await (const account of this.walk.accounts()) {
+      for await (const key of this.walk.keys(account)) {
+        await eachOf(this.walk.buckets(), (number) => moveBucket(key, number));
       }
     }
     return total;

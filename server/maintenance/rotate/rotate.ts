@@ -3,27 +3,36 @@ import type { Clock } from '../../core/clock.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import type { ItemStore } from '../../vault/store/items.ts';
-import {
-  addKeys,
-  addLost,
-  countKey,
-  type KeyCounts,
-  type LostRecord,
-  newPass,
-  type Pass,
-} from '../report.ts';
+import { addKeys, countKey, type KeyCounts, type Report } from '../report.ts';
 import type { FoundRecord, RecordStore } from '../store/records.ts';
 import type { SurveyStore } from '../store/survey.ts';
 import type { VaultKey, Visitor, Walk } from '../walk.ts';
 
 const PASSES_MAX = 12;
+const LOST_MAX = 100;
 /** Entries of a long log that are re-encrypted at once. */
 const LOG_STEP = 500;
 
-/** The outcome of a rotation. */
+/** A record that no key of the ring opens in its place. */
+interface LostRecord {
+  readonly kind: string;
+  readonly account: string;
+  readonly place: string;
+}
+
+/** One pass of a rotation over all records. */
+interface Pass {
+  reencrypted: number;
+  /** Records that changed in the meantime: the next pass finds them. */
+  missed: number;
+  lostTotal: number;
+  readonly keys: Report['keys'];
+  readonly lost: LostRecord[];
+  readonly seen: (records: number) => void;
+}
+
 export interface Rotation {
   readonly writeKey: string;
-  /** Records re-encrypted in each pass. */
   readonly passes: readonly number[];
   /** Records by kind and by their master key, after the last pass. */
   readonly keys: KeyCounts;
@@ -32,7 +41,7 @@ export interface Rotation {
   readonly lostTotal: number;
   /** False if Redis forbids SCAN: replies for Idempotency-Keys, which expire in 24 h, were not searched for. */
   readonly repliesFound: boolean;
-  /** Whether the last pass has found nothing under another key. */
+  /** The last pass has found nothing under another key. */
   readonly done: boolean;
 }
 
@@ -174,5 +183,17 @@ export class KeyRotation {
       pass.reencrypted += replaced;
       pass.missed += records.length - replaced;
     }
+  }
+}
+
+function newPass(seen: Pass['seen'], keys: Pass['keys'] = {}): Pass {
+  return { reencrypted: 0, missed: 0, lostTotal: 0, keys, lost: [], seen };
+}
+
+/** Reports a record that does not open. */
+function addLost(pass: Pass, record: LostRecord): void {
+  pass.lostTotal += 1;
+  if (pass.lost.length < LOST_MAX) {
+    pass.lost.push(record);
   }
 }

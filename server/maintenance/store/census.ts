@@ -10,7 +10,7 @@ import { asBytes, asCount, asList, asText, isOk } from '../../redis/reply.ts';
 import moveMetadataText from './move-metadata-2.lua' with { type: 'text' };
 import moveReferenceText from './move-reference-2.lua' with { type: 'text' };
 
-/** A key in Redis. `known` is what its name says; undefined for a name of no kind. */
+/** A key in Redis. `known` is read from its name; undefined for a name of no kind. */
 export interface CountedKey {
   readonly key: string;
   /** The exact bytes of the name, for commands. */
@@ -35,10 +35,9 @@ const moveMetadata = script(prelude, moveMetadataText);
 
 const KINDS: readonly RecordKind[] = Object.values(RECORD_KINDS);
 
-/** Members per page. */
 const STEP = 500;
 
-/** Reads what services do not read: the names of all keys, index entries without their items, and fences. */
+/** Reads the names of all keys, index entries without their items, and fences, which services do not read. */
 export class CensusStore {
   constructor(private readonly redis: RedisLink) {}
 
@@ -49,7 +48,6 @@ export class CensusStore {
     }
   }
 
-  /** Returns whether a key exists. */
   async exists(name: string | Uint8Array): Promise<boolean> {
     return (await this.redis.command('EXISTS', [name])) === 1;
   }
@@ -75,7 +73,6 @@ export class CensusStore {
     }
   }
 
-  /** Returns which of these members are in an index. */
   async hasMembers(
     bucket: Bucket,
     index: MemberIndex,
@@ -90,10 +87,7 @@ export class CensusStore {
     return scanByScore(this.redis, redisKeys.expiries(bucket), STEP);
   }
 
-  /**
-   * Returns the expiries of tokens, ms since 1970: negative for those that have expired and keep their log, 0 for tokens
-   * that have none.
-   */
+  /** Returns the expiries of tokens, ms since 1970: negative for expired ones that keep their log, 0 for none. */
   async expiriesOf(bucket: Bucket, tokens: readonly string[]): Promise<readonly number[]> {
     const scores = await this.scores(redisKeys.expiries(bucket), tokens);
     return scores.map((score) => (score === null ? 0 : asCount(score)));
@@ -138,7 +132,6 @@ export class CensusStore {
     return tokens.map((_, i) => times[i] !== null || (expiries[i] ?? 0) < 0);
   }
 
-  /** Returns which of these items exist. */
   hasItems(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]> {
     return Promise.all(tokens.map((token) => this.exists(redisKeys.item(bucket, token))));
   }
@@ -158,10 +151,7 @@ export class CensusStore {
   }
 }
 
-/**
- * The first of these kinds that matches the name of a key, with the owner that the name contains. Undefined for a
- * name of no kind.
- */
+/** The first of these kinds that matches the name of a key, with the owner in the name; undefined for other names. */
 export function readName(kinds: readonly RecordKind[], key: string): CountedKey['known'] {
   for (const kind of kinds) {
     const owner = kind.name.read(key);

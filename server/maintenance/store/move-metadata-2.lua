@@ -2,7 +2,7 @@
 -- Gives the entries of an item in the metadata index their places under the newest root, or removes one of no item.
 -- KEYS  1 item  2 metadata index
 -- ARGV  1 member that was found  2 the item's metadata that was read, '' for no item  3 its token  4 its digests
--- Reply 'ok' | 'changed' if the item is no longer what was read
+-- Reply 'ok' | 'changed' if the item was changed since it was read
 local item, metadata = KEYS[1], KEYS[2]
 local found, read_meta, token, digests = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 -- An expired item is none, though its metadata is there.

@@ -2,7 +2,7 @@
 -- Gives an entry of the reference index its place under the newest root, or removes it.
 -- KEYS  1 item  2 reference index
 -- ARGV  1 member that was found  2 the item's metadata that was read, '' for no item  3 member to add, '' for none
--- Reply 'ok' | 'changed' if the item is no longer what was read
+-- Reply 'ok' | 'changed' if the item was changed since it was read
 local item, references = KEYS[1], KEYS[2]
 local found, read_meta, own = ARGV[1], ARGV[2], ARGV[3]
 -- An expired item is none, though its metadata is there.

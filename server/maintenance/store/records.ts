@@ -24,10 +24,7 @@ export interface FoundRecord extends Seal {
   readonly record: Buffer;
 }
 
-/**
- * A key and its value. `missing`: the entry of its directory has no key; `foreign`: the key belongs to another
- * account.
- */
+/** A key and its value; `missing`: its directory entry has no key, `foreign`: it belongs to another account. */
 export interface StoredKey {
   readonly id: string;
   readonly key: string;
@@ -64,10 +61,7 @@ export class RecordStore {
     }
   }
 
-  /**
-   * Returns the keys of a kind with encrypted records and their values, in pages; includes missing keys of directory
-   * entries. A hash of which each field is a record is returned in parts.
-   */
+  /** Returns the keys of a kind with their values, in pages; also entries without a key. A hash of records comes in parts. */
   async *keys(kind: RecordKind, aid: string): AsyncGenerator<readonly StoredKey[], void, void> {
     const { name, sealed, listed } = kind;
     if (sealed === undefined) {
@@ -99,7 +93,6 @@ export class RecordStore {
     }
   }
 
-  /** Returns the field names of a hash. */
   async fields(key: string): Promise<ReadonlySet<string>> {
     return new Set(asList(await this.redis.command('HKEYS', [key])).map(asText));
   }
@@ -179,7 +172,7 @@ function recordsIn(sealed: Sealed, aid: string, { id, key, stored }: StoredKey):
   });
 }
 
-/** Whether a key belongs to an entry. A key that is found by its id alone contains a nonce and an account. */
+/** The relation of a key to an entry. A key that is found by its id alone contains a nonce and an account. */
 function foundAs(
   { name }: RecordKind,
   { nonce }: DirectoryEntry,

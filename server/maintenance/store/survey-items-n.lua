@@ -24,7 +24,7 @@ for i = 1, total do
   else
     fields = call('HLEN', item)
   end
-  -- The last 16 bytes of the newest entry stand behind the length.
+  -- The last 16 bytes of the newest entry follow the length.
   local length, tail = have[3] or '0', ''
   if #length > 16 then
     length, tail = string.sub(length, 1, -17), string.sub(length, -16)

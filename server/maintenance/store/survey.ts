@@ -33,10 +33,7 @@ export class SurveyStore {
     return scanTokens(this.redis, bucket, TOKENS_STEP);
   }
 
-  /**
-   * Reads everything that Redis stores of the first of these items, as of one moment. `items` is their number in the
-   * blob (see survey-items-n.lua).
-   */
+  /** Reads the first of these items with all their data, as of one moment: their number and a blob (survey-items-n.lua). */
   async survey(
     bucket: Bucket,
     tokens: readonly string[],

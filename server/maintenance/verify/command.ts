@@ -5,13 +5,11 @@ import type { Verification } from '../report.ts';
 import { keyTable } from '../rotate/command.ts';
 import type { Verifier } from './verify.ts';
 
-/** The needs of the command. */
 interface Needs {
   readonly crypto: Crypto;
   readonly verifier: Verifier;
 }
 
-/** Counts by kind of record. */
 function kindTable({ checked, bad, unfinished }: Verification): Table {
   const all = [checked, bad, unfinished];
   const kinds = new Set(all.flatMap((counts) => Object.keys(counts)));
@@ -28,10 +26,7 @@ function faultTable({ faults }: Verification): Table[] {
   return rows.length === 0 ? [] : [{ heading: 'Faults', columns, rows }];
 }
 
-/**
- * `vault verify`. Exit code 1 if a record is damaged; unfinished records alone are not an error, because the sweep
- * completes them.
- */
+/** `vault verify`. Exit code 1 if a record is damaged, but not for unfinished records, which the sweep completes. */
 export const verifyCommand = defineCommand({
   words: ['verify'],
   options: {

@@ -140,10 +140,8 @@ export class HeadsVerifier {
       }
     }
     const live = new Set<string>();
-    for await (const page of this.walk.keyPages(account)) {
-      for (const { kid } of page.keys) {
-        live.add(kid);
-      }
+    for await (const { kid } of this.walk.keys(account)) {
+      live.add(kid);
     }
     const lost = covered.filter(({ kid, proof }) => proof.length === 0 && !live.has(kid));
     return [...faults, ...lost.map(({ kid }) => fault('the key is gone, and nobody has deleted it', kid))];

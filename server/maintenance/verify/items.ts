@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyStore } from '../../key/store.ts';
 import type { Bucket } from '../../redis/records/name.ts';
+import type { MemberIndex } from '../../redis/records/scan.ts';
 import type { ItemStore } from '../../vault/store/items.ts';
 import { addChecked, addFaults, addKeys, type Fault, type Report } from '../report.ts';
 import type { CensusStore, IndexEntry } from '../store/census.ts';
@@ -17,6 +18,9 @@ const DIGEST_BYTES = 8;
 /** Longer than any deletion closes a bucket. */
 const CLOSED_MS_MAX = 120_000;
 
+/** The names of the indexes in reports. */
+const INDEX_KINDS = { references: 'reference index', metadata: 'metadata index' } as const;
+
 /** The bucket that is verified. Without a report nothing is counted, because it was counted before. */
 interface Target {
   readonly key: VaultKey;
@@ -24,7 +28,6 @@ interface Target {
   readonly report?: Report;
 }
 
-/** A member that an index must have for an item. */
 interface OwnMember {
   readonly token: string;
   readonly member: Uint8Array;
@@ -43,17 +46,14 @@ export class BucketVerifier {
     private readonly now: Clock,
   ) {}
 
-  /** Verifies one bucket of a key. */
   async verify(report: Report, key: VaultKey, number: number): Promise<void> {
     const target: Target = { key, bucket: { kid: key.kid, number } };
     await this.verifyItems({ ...target, report }, report);
-    for await (const entries of this.censusStore.entries(target.bucket, 'references')) {
-      addChecked(report, 'reference index', entries.length);
-      await addFaults(report, () => this.referenceFaults(target, entries));
-    }
-    for await (const entries of this.censusStore.entries(target.bucket, 'metadata')) {
-      addChecked(report, 'metadata index', entries.length);
-      await addFaults(report, () => this.metadataFaults(target, entries));
+    for (const index of ['references', 'metadata'] as const) {
+      for await (const entries of this.censusStore.entries(target.bucket, index)) {
+        addChecked(report, INDEX_KINDS[index], entries.length);
+        await addFaults(report, () => this.indexFaults(target, index, entries));
+      }
     }
     for await (const tokens of this.censusStore.expiries(target.bucket)) {
       addChecked(report, 'expiries', tokens.length);
@@ -115,8 +115,8 @@ export class BucketVerifier {
     const faults = [
       ...findings.faults.map(({ item, kind, what }) => faultOf(target, kind, tokens[item] ?? '', what)),
       ...foreign.map((token) => faultOf(target, 'time index', token, 'the item belongs into another bucket')),
-      ...missing.map((token) => this.indexFault(target, 'reference index', token, 'the item is not in it')),
-      ...unfound.map((token) => this.indexFault(target, 'metadata index', token, 'the item is not in it')),
+      ...missing.map((token) => this.indexFault(target, 'references', token, 'the item is not in it')),
+      ...unfound.map((token) => this.indexFault(target, 'metadata', token, 'the item is not in it')),
       ...mistimed.map((token) =>
         faultOf(target, 'expiries', token, 'it does not name the item as its metadata says'),
       ),
@@ -153,32 +153,31 @@ export class BucketVerifier {
     return [];
   }
 
-  private async referenceFaults(target: Target, entries: readonly IndexEntry[]): Promise<readonly Fault[]> {
+  /** Finds entries of an index without an item that has such a reference or metadata. */
+  private async indexFaults(
+    target: Target,
+    index: MemberIndex,
+    entries: readonly IndexEntry[],
+  ): Promise<readonly Fault[]> {
     const { key, bucket } = target;
     const tokens = entries.map(({ token }) => token);
     const metas = await this.censusStore.metas(bucket, tokens);
     const params = { aid: key.account.aid, kid: key.kid, tokens };
-    const members = await this.crypto.referenceMembers({ params, metas });
-    const unknown = entries.filter(({ member }, i) => !member.equals(members[i] ?? Buffer.alloc(0)));
-    const left = await this.stillIndexed(bucket, 'references', unknown);
-    return left.map(({ token }) =>
-      this.indexFault(target, 'reference index', token, 'an entry has no item of its reference'),
-    );
-  }
-
-  /** Finds entries of the metadata index without an item that has such metadata. */
-  private async metadataFaults(target: Target, entries: readonly IndexEntry[]): Promise<readonly Fault[]> {
-    const { key, bucket } = target;
-    const tokens = entries.map(({ token }) => token);
-    const metas = await this.censusStore.metas(bucket, tokens);
-    const params = { aid: key.account.aid, kid: key.kid, tokens };
-    const members = await this.crypto.metadataMembers({ params, metas });
+    const members = await (index === 'references'
+      ? this.crypto.referenceMembers({ params, metas })
+      : this.crypto.metadataMembers({ params, metas }));
+    // A member contains its token, so it equals no member of another item.
     const own = new Set(members.map((member) => Buffer.from(member).toString('latin1')));
     const unknown = entries.filter(({ member }) => !own.has(member.toString('latin1')));
-    const left = await this.stillIndexed(bucket, 'metadata', unknown);
-    return left.map(({ token }) =>
-      this.indexFault(target, 'metadata index', token, 'an entry has no item of its metadata'),
+    const isThere = await this.censusStore.hasMembers(
+      bucket,
+      index,
+      unknown.map(({ member }) => member),
     );
+    const what = `an entry has no item of its ${index === 'references' ? 'reference' : 'metadata'}`;
+    return unknown
+      .filter((_, i) => isThere[i])
+      .map(({ token }) => this.indexFault(target, index, token, what));
   }
 
   /** Finds tokens that are to expire, or have expired, and are no items. */
@@ -230,7 +229,7 @@ export class BucketVerifier {
   /** Returns the tokens of items that exist and that an index should have and has not. */
   private async unindexed(
     { bucket }: Target,
-    index: 'metadata' | 'references',
+    index: MemberIndex,
     own: readonly OwnMember[],
   ): Promise<readonly string[]> {
     const members = own.map(({ member }) => member);
@@ -242,25 +241,14 @@ export class BucketVerifier {
     );
   }
 
-  private async stillIndexed(
-    bucket: Bucket,
-    index: 'metadata' | 'references',
-    entries: readonly IndexEntry[],
-  ): Promise<readonly IndexEntry[]> {
-    const members = entries.map(({ member }) => member);
-    const isThere = await this.censusStore.hasMembers(bucket, index, members);
-    return entries.filter((_, i) => isThere[i]);
-  }
-
-  /** Returns the tokens of existing items. */
   private async existing(bucket: Bucket, tokens: readonly string[]): Promise<readonly string[]> {
     const isItem = await this.censusStore.hasItems(bucket, tokens);
     return tokens.filter((_, i) => isItem[i]);
   }
 
   /** Returns a fault of an index; while the root is rotated, an entry may be under the other root. */
-  private indexFault(target: Target, kind: string, token: string, what: string): Fault {
-    return faultOf(target, kind, token, what, this.isRootMoving() ? 'unfinished' : 'bad');
+  private indexFault(target: Target, index: MemberIndex, token: string, what: string): Fault {
+    return faultOf(target, INDEX_KINDS[index], token, what, this.isRootMoving() ? 'unfinished' : 'bad');
   }
 }
 

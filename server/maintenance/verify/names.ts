@@ -52,10 +52,8 @@ export class NameVerifier {
       kids: new Set(),
       listed: new Map(listed.map((kind) => [kind, new Set()])),
     };
-    for await (const { accounts } of this.walk.accountPages()) {
-      for (const account of accounts) {
-        await this.addAccount(owners, account);
-      }
+    for await (const account of this.walk.accounts()) {
+      await this.addAccount(owners, account);
     }
     for (const aid of await this.accountStore.listGone()) {
       await this.addAccount(owners, { aid, name: '' });
@@ -65,10 +63,8 @@ export class NameVerifier {
 
   private async addAccount(owners: Owners, account: LiveAccount): Promise<void> {
     owners.aids.add(account.aid);
-    for await (const { keys } of this.walk.keyPages(account)) {
-      for (const { kid } of keys) {
-        owners.kids.add(kid);
-      }
+    for await (const { kid } of this.walk.keys(account)) {
+      owners.kids.add(kid);
     }
     for (const kid of await this.keyStore.purgesLeft(account.aid)) {
       owners.kids.add(kid);
@@ -90,7 +86,7 @@ export class NameVerifier {
     });
   }
 
-  /** Describes what is wrong with a key; undefined for nothing. */
+  /** Describes the flaw of a key; undefined for none. */
   private async flawOf(
     { aids, kids, listed }: Owners,
     { known, name }: CountedKey,

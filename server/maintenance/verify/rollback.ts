@@ -9,7 +9,6 @@ import type { Fault } from '../report.ts';
 import type { FoundRecord, RecordStore } from '../store/records.ts';
 import type { LiveAccount, Walk } from '../walk.ts';
 
-/** Entries of a log that are read at once. */
 const STEP = 256;
 
 /** The states of endpoints and credentials of an account by its security log, and the entries that are missing from it. */
@@ -19,7 +18,6 @@ interface LoggedStates {
   readonly older: Set<string>;
   /** Digests of states that have ended. */
   readonly gone: Set<string>;
-  /** Numbers of entries that are missing. */
   readonly missing: number[];
 }
 
@@ -36,10 +34,7 @@ const OLDER = {
   credential: 'it has got a new secret since, and is there as it was before',
 } as const;
 
-/**
- * Compares records with the security log, to find an older copy that was put back. An entry is written after the change that
- * it reports: a record that is ahead of the log is no fault.
- */
+/** Finds older copies of records that were put back, by the security log. A record that is ahead of the log is no fault. */
 export class Rollbacks {
   constructor(
     private readonly recordStore: RecordStore,
@@ -49,7 +44,7 @@ export class Rollbacks {
     private readonly walk: Walk,
   ) {}
 
-  /** Finds what is wrong with the record of an account that opens, by its revision. */
+  /** Finds a rollback of the record of an account that opens, by its revision. */
   async accountFaults(found: FoundRecord): Promise<readonly Fault[]> {
     const aid = (await this.walk.openAgain(found))?.facts?.aid;
     if (aid === undefined) {
@@ -113,10 +108,8 @@ export class Rollbacks {
 
   private async *endpointsOf({ aid }: LiveAccount): AsyncGenerator<FoundEndpoint> {
     for await (const page of this.recordStore.pages(this.recordStore.kinds.endpoint, aid)) {
-      const opened = await this.walk.open(page);
       const live = new Set(page.filter(({ label }) => label === 'endpoint wrap').map(({ id }) => id));
-      for (const [i, { id, label }] of page.entries()) {
-        const facts = opened[i]?.facts;
+      for (const { id, label, facts } of await this.walk.open(page)) {
         if (label === 'endpoint' && facts !== undefined) {
           yield { id, facts, isLive: live.has(id) };
         }
@@ -148,10 +141,8 @@ export class Rollbacks {
   /** Reads the newest generations of the keys of an account, and the keys whose change or deletion is not finished. */
   private async readGenerations(account: LiveAccount) {
     const generations = new Map<string, number>();
-    for await (const { keys } of this.walk.keyPages(account)) {
-      for (const { kid, gen } of keys) {
-        generations.set(kid, gen);
-      }
+    for await (const { kid, gen } of this.walk.keys(account)) {
+      generations.set(kid, gen);
     }
     const changes = await this.keyStore.changesLeft(account.aid);
     const purges = await this.keyStore.purgesLeft(account.aid);
@@ -165,9 +156,7 @@ export class Rollbacks {
   ): Promise<readonly Fault[]> {
     const faults: Fault[] = [];
     for await (const page of this.recordStore.pages(this.recordStore.kinds.credentials, aid)) {
-      const opened = await this.walk.open(page);
-      for (const [i, { id }] of page.entries()) {
-        const facts = opened[i]?.facts;
+      for (const { id, facts } of await this.walk.open(page)) {
         const what = facts && loggedFlaw(logged, 'credential', { id, facts });
         if (what !== undefined) {
           faults.push({ kind: 'credential', account: name, place: id, what, state: 'bad' });
@@ -196,7 +185,7 @@ function addChange({ newest, older, gone }: LoggedStates, change: RecordChange):
 }
 
 /**
- * Describes what is wrong with an endpoint or a credential by the log. One that the log does not contain was created by a
+ * Describes the flaw of an endpoint or a credential by the log. One that the log does not contain was created by a
  * version that recorded none, or by a process that died before its entry, and its secret was never shown.
  */
 function loggedFlaw(

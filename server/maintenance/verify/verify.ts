@@ -16,7 +16,6 @@ interface PlacedFlaw extends Flaw {
   readonly id: string;
 }
 
-/** Verifies the records and indexes of the vault. */
 export class Verifier {
   constructor(
     private readonly recordStore: RecordStore,
@@ -65,11 +64,11 @@ export class Verifier {
   private async verifyPage(report: Report, account: string, page: readonly FoundRecord[]): Promise<void> {
     const opened = await this.walk.open(page);
     await Promise.all(
-      page.map(async (found, i) => {
+      opened.map(async (found) => {
         const { label: kind, id: place } = found;
         addChecked(report, kind, 1);
-        countKey(report.keys, kind, opened[i]?.keyId);
-        if (opened[i]?.facts !== undefined) {
+        countKey(report.keys, kind, found.keyId);
+        if (found.facts !== undefined) {
           await (kind === 'account'
             ? addFaults(report, () => this.rollbacks.accountFaults(found))
             : undefined);
@@ -87,10 +86,7 @@ export class Verifier {
     );
   }
 
-  /**
-   * Finds what does not belong together in an account: directories and their keys, hashes that come in pairs, and deletions
-   * of keys that are not finished.
-   */
+  /** Finds defects of directories and their keys, of hashes that come in pairs, and unfinished deletions of keys. */
   private async listFaults({ aid, name }: LiveAccount): Promise<readonly Fault[]> {
     const kinds: readonly RecordKind[] = Object.values(this.recordStore.kinds);
     const found = await Promise.all(
@@ -147,9 +143,7 @@ export class Verifier {
   private async recoveryStates(kind: RecordKind, aid: string): Promise<ReadonlyMap<string, string>> {
     const states = new Map<string, string>();
     for await (const page of this.recordStore.pages(kind, aid)) {
-      const opened = await this.walk.open(page);
-      for (const [i, { id }] of page.entries()) {
-        const facts = opened[i]?.facts;
+      for (const { id, facts } of await this.walk.open(page)) {
         if (facts === undefined) {
           states.set(id, DAMAGED);
         } else if (facts.recovery !== undefined) {

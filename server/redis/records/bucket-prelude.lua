@@ -26,7 +26,7 @@ local function fence_state(fence, gen)
 end
 
 -- The length of an item's log, and the last 16 bytes of its newest entry ('' for an empty log), by the field n: the length
--- in decimal, and these bytes behind it. Older items have the length alone.
+-- in decimal, then these bytes. Older items have only the length.
 local function log_of(item, n)
   local length, tail = n, nil
   if #n > 16 then
@@ -45,14 +45,14 @@ local function log_of(item, n)
   return count, string.sub(redis.call('HGET', item, n), -16)
 end
 
--- An entry comes behind what it names: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes
--- of the newest entry in it. Gives both, and where the entry begins.
+-- The prefix of an entry: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes of the newest
+-- entry in it. Returns both, and the position of the entry.
 local NAMED_BYTES = 20
 local function named_by(entry)
   return string.format('%d', (struct.unpack('<I4', entry))), string.sub(entry, 5, NAMED_BYTES), NAMED_BYTES + 1
 end
 
--- Whether the log of field n is the one that an entry names, perhaps grown; named is the entry of that number. The log of
+-- True if the log of field n is the one that an entry names, perhaps grown; named is the entry of that number. The log of
 -- an item that was deleted and stored anew is another one.
 local function is_log(n, named, seen, tail)
   return n == seen .. tail or (named and string.sub(named, -16) == tail)
@@ -70,7 +70,7 @@ local function each_digest(digests, token, act)
   end
 end
 
--- Takes an item out of the metadata index and the expiries.
+-- Removes an item from the metadata index and the expiries.
 local function drop_facts(item, token, metadata, expiries)
   local digests = redis.call('HGET', item, 'y')
   if digests then

@@ -3,14 +3,17 @@ import { pause } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../client.ts';
 import { asBytes, asList, asText, isOk } from '../reply.ts';
+import commitText from './commit-entry-1.lua' with { type: 'text' };
 import type { DirectoryEntry } from './kind.ts';
+import removeText from './remove-entry-1.lua' with { type: 'text' };
 import reserveText from './reserve-entry-1.lua' with { type: 'text' };
 
 const reserve = script(reserveText);
+const commit = script(commitText);
+const remove = script(removeText);
 
 /** The first check of a new entry: by then its creation has ended, one way or the other. */
 export const FIRST_CHECK_MS = 120_000;
-/** Entries of one chunk. */
 export const DIRECTORY_STEP = 500;
 /** The time that an id stays reserved while its object is created. */
 const RESERVED_MS = 60_000;
@@ -22,7 +25,6 @@ const NEVER_MS = 8_000_000_000_000_000;
 /** The notation of the entries of a directory as members of a sorted set. */
 interface DirectoryFormat<Entry> {
   readonly textOf: (entry: Entry) => string;
-  /** Undefined for a member that is not an entry. */
   readonly entryOf: (member: string) => Entry | undefined;
 }
 
@@ -50,9 +52,25 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
     return isOk(await this.redis.run(reserve, [this.objectOf(id)], [nonce, RESERVED_MS]));
   }
 
+  /** Turns a reservation into an object with these fields; returns false if it has expired or was cancelled. */
+  protected async commitFields(
+    id: string,
+    nonce: string,
+    aid: string,
+    ...fields: readonly (string | Uint8Array)[]
+  ): Promise<boolean> {
+    return isOk(await this.redis.run(commit, [this.objectOf(id)], [nonce, aid, ...fields]));
+  }
+
+  /** Removes an object of an account without its entry; returns false if it did not exist or is damaged. */
+  protected async removeObject(aid: string, { id, nonce }: Entry): Promise<boolean> {
+    const reply = await this.redis.run(remove, [this.objectOf(id)], [nonce, aid]).catch(ignoreDamaged);
+    return reply !== undefined && isOk(reply);
+  }
+
   /** Removes the object and the entry of a creation that has failed. Resolves soon even if Redis does not answer. */
   async takeBack(aid: string, entry: Entry): Promise<void> {
-    // What cannot be removed now expires automatically, and the sweep removes the entry.
+    // An object that cannot be removed now expires automatically, and the sweep removes the entry.
     await Promise.race([this.remove(aid, entry).catch(() => false), pause(TAKE_BACK_MS)]);
   }
 
@@ -63,7 +81,6 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
     return this.remove(aid, entry);
   }
 
-  /** Removes all objects of an account. */
   removeAll(aid: string): Promise<void> {
     return this.drain(this.directoryOf(aid), [0, DIRECTORY_STEP - 1], (entry) => this.remove(aid, entry));
   }

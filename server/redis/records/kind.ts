@@ -1,4 +1,4 @@
-/** How the registry describes a kind of record. Pure data: `maintenance/` and the backup act on it. */
+/** The description of a kind of record in the registry. Pure data: `maintenance/` and the backup act on it. */
 import type { AccountName, Name } from './name.ts';
 
 /** The associated data (AAD) of an encrypted record: the account, the kind and the position of the record. */
@@ -26,7 +26,7 @@ export interface Seal {
 }
 
 /**
- * How records are stored in a key. `value`: the string is one record. `entries`: every field of the hash is a record,
+ * The storage of records in a key. `value`: the string is one record. `entries`: every field of the hash is a record,
  * with the field name as its id, unless `seal` returns undefined. `fields`: the hash has the fields that `seals`
  * returns, of those in `reads`.
  */
@@ -46,10 +46,7 @@ export interface Flaw {
   readonly state: 'bad' | 'unfinished';
 }
 
-/**
- * An entry of a directory. The nonce distinguishes two keys that had the same id one after the other; '' if ids are
- * not reused.
- */
+/** An entry of a directory. The nonce distinguishes keys that had the same id; empty if ids are not reused. */
 export interface DirectoryEntry {
   readonly id: string;
   readonly nonce: string;
@@ -69,14 +66,14 @@ export interface Listed {
 }
 
 /**
- * How a key is copied to a backup.
+ * The copy of a key in a backup.
  * - `none`: not at all; it is created again, or has no meaning later
  * - `whole`: as one value, with others of its account or of the vault; in a bucket it is a hash and copied in parts.
- *   That of an account is removed with the account
+ *   The key of an account is removed with the account
  * - `directory`: before the keys that it contains
  * - `listed`: after its directory, if the directory contains it
  * - `scanned`: before all other keys, found by its name, if it expires
- * - `own`: by a procedure in `cli/backup`, because its order or content matters
+ * - `own`: by a specific procedure of the backup, because its order or content matters
  */
 type Backup = 'none' | 'whole' | 'directory' | 'listed' | 'scanned' | 'own';
 

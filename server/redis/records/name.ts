@@ -1,5 +1,5 @@
 /**
- * How keys in Redis are named, and how a name is parsed. Keys that one script changes share a hash tag, so that the same
+ * Names of keys in Redis, and their parsers. Keys that one script changes share a hash tag, so that the same
  * names work on a Redis Cluster: the tag of a bucket is `{kid.bucket}`, that of an account `{a:aid}`.
  */
 import { createHash } from 'node:crypto';

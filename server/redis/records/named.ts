@@ -11,7 +11,6 @@ export const RECORDS_MAX = 1_000;
 /** Records that `list` reads at once. */
 const LIST_STEP = 8;
 
-/** An encrypted record and its id. */
 export interface NamedRecord {
   readonly id: string;
   readonly record: Buffer;
@@ -24,7 +23,6 @@ export class RecordHash {
     protected readonly hashOf: (aid: string) => string,
   ) {}
 
-  /** Returns a record; undefined if it does not exist. */
   async read(aid: string, id: string): Promise<Buffer | undefined> {
     return asOptionalBytes(await this.redis.command('HGET', [this.hashOf(aid), id]));
   }

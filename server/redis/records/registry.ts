@@ -1,5 +1,6 @@
-import type { DirectoryEntry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
+import type { DirectoryEntry, Flaw, Listed, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
 import {
+  type AccountName,
   accountName,
   accountNames,
   bucketName,
@@ -47,16 +48,13 @@ function fieldsOf(labels: Readonly<Record<string, string>>, ...others: readonly 
   };
 }
 
-/** One field of a hash of the vault is a record, with an id of its own. */
+/** One field of a hash of the vault is a record with this id. */
 function onlyField(field: string, label: string, id: string): Sealed {
   const seal = { field, ...sealOf(label, { aid: '', id }) };
   return { kind: 'fields', reads: [field], seals: () => [seal] };
 }
 
-/**
- * The entries of a security log have their sequence number as field name. Two of the other fields are encrypted as
- * well.
- */
+/** The entries of a security log, by sequence number, and two other encrypted fields. */
 function auditSeal({ aid, id }: Owner): Seal | undefined {
   const mark = { h: 'head', o: 'start' }[id];
   const label = 'security log';
@@ -93,10 +91,7 @@ function replySeals({ id }: Owner, stored: Stored): readonly (Seal & { readonly 
     : [{ field: 'r', label: 'reply', place: { purpose: 'idem', account, kind: 'reply', path: [id] } }];
 }
 
-/**
- * A restored job that waits to be sent. Whether it was sent after the copy is unknown. It looks like an interrupted
- * attempt, so it is sent again only if a repetition is harmless.
- */
+/** A restored job that may have been sent. As an interrupted attempt it is sent again only if that is harmless. */
 function interrupted(stored: Stored): Stored {
   if (stored.get('p')?.toString() !== 'send') {
     return stored;
@@ -105,10 +100,7 @@ function interrupted(stored: Stored): Stored {
   return new Map([...stored, ['f', Buffer.from(UNKNOWN_FLIGHT)], ['n', Buffer.from(String(attempts))]]);
 }
 
-/**
- * A restored idempotency key. Without a reply it looks as if a request had been sent, so a repetition does not send
- * it again.
- */
+/** A restored idempotency key. Without a reply it counts as sent, so a repetition does not send it again. */
 function maybeSent(stored: Stored): Stored {
   return stored.has('r') || stored.has('o')
     ? stored
@@ -123,6 +115,11 @@ export function endpointEntry(
   return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
     ? undefined
     : { kid, kind, nonce, id };
+}
+
+/** A directory whose members are ids. */
+function idsIn(directory: AccountName, order: Listed['order'], missing?: Flaw): Listed {
+  return { directory, order, entryOf: (id) => ({ id, nonce: '' }), ...(missing && { missing }) };
 }
 
 /** The key that an endpoint belongs to: live endpoints are grouped by it. */
@@ -151,10 +148,7 @@ export const RECORD_KINDS = {
   },
   /** Hash: id of a running server -> end of its lease in ms, and its entry. */
   servers: { name: vaultName('servers'), backup: 'none' },
-  /**
-   * Hash: which expired or dropped verification codes are no longer in the append-only files, see
-   * `vault/store/sad-rewrite.ts`.
-   */
+  /** Hash: dropped codes that are no longer in the append-only files, see `vault/store/sad-rewrite.ts`. */
   rewrite: { name: vaultName('rewrite'), backup: 'none' },
   /** String: the server that rewrites now. */
   rewriteLease: { name: vaultName('rewrite', 'lease'), backup: 'none' },
@@ -164,10 +158,7 @@ export const RECORD_KINDS = {
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */
   goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
-  /**
-   * Strings: wrong passwords for one account name, or wrong passphrases of one key, from one source or network, and a
-   * success of the source; all names are hashes.
-   */
+  /** Strings: wrong passwords or passphrases by account or key and by source, and a success of the source; names are hashes. */
   guesses: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },
@@ -177,19 +168,14 @@ export const RECORD_KINDS = {
   keyRecord: {
     name: accountNames('k:'),
     sealed: { kind: 'value', seal: (owner) => sealOf('key', owner) },
-    listed: {
-      directory: keyDirectory,
-      order: 'member',
-      entryOf: (id) => ({ id, nonce: '' }),
-      missing: bad('key', 'the directory names it, and it is not there'),
-    },
+    listed: idsIn(keyDirectory, 'member', bad('key', 'the directory names it, and it is not there')),
     backup: 'own',
   },
   /** String: sealed recovery of a key; only of keys that have one. */
   recovery: {
     name: accountNames('kr:'),
     sealed: { kind: 'value', seal: (owner) => sealOf('recovery', owner) },
-    listed: { directory: keyDirectory, order: 'member', entryOf: (id) => ({ id, nonce: '' }) },
+    listed: idsIn(keyDirectory, 'member'),
     backup: 'own',
   },
   /** Sorted set: the account's key identifiers. */
@@ -210,8 +196,8 @@ export const RECORD_KINDS = {
   /** Hash: account id of every security log -> its newest checkpoint, or empty. */
   auditChains: { name: vaultName('audit'), backup: 'own' },
   /**
-   * Hash: key id -> its buckets' recorded heads of logs, `!` and key id -> proof of its deletion, `m` sealed mark. None
-   * of it is copied, nor what buckets have of it: a restored vault records its logs anew.
+   * Hash: key id -> its buckets' recorded heads of logs, `!` and key id -> proof of its deletion, `m` sealed mark. Not
+   * copied, like the heads of buckets: a restored vault records its logs anew.
    */
   accountHeads: { name: accountName('heads'), backup: 'none' },
   /** Hash: account id -> newest checkpoint of the heads of its logs. */
@@ -256,12 +242,7 @@ export const RECORD_KINDS = {
   job: {
     name: accountNames('j:'),
     sealed: { kind: 'fields', reads: ['p', 'r', 'n', 'l'], seals: jobSeals },
-    listed: {
-      directory: jobDirectory,
-      order: 'score',
-      entryOf: (id) => ({ id, nonce: '' }),
-      missing: bad('job directory', 'an entry has no job'),
-    },
+    listed: idsIn(jobDirectory, 'score', bad('job directory', 'an entry has no job')),
     check: jobFlaw,
     backup: 'listed',
     isUnlisted: true,
@@ -273,12 +254,7 @@ export const RECORD_KINDS = {
   endedJob: {
     name: accountNames('y:'),
     sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
-    listed: {
-      directory: endedJobDirectory,
-      order: 'score',
-      entryOf: (id) => ({ id, nonce: '' }),
-      missing: unfinished('job directory', 'an entry has no job'),
-    },
+    listed: idsIn(endedJobDirectory, 'score', unfinished('job directory', 'an entry has no job')),
     check: jobFlaw,
     backup: 'listed',
   },
@@ -289,11 +265,7 @@ export const RECORD_KINDS = {
   /** Sorted set: a key's endpoints that were not stopped, by generation. */
   liveEndpoints: {
     name: accountNames('l:'),
-    listed: {
-      directory: endpointDirectory,
-      order: 'score',
-      entryOf: liveEntry,
-    },
+    listed: { directory: endpointDirectory, order: 'score', entryOf: liveEntry },
     backup: 'listed',
   },
   /** Hash: an endpoint, or the reservation of its id. */
@@ -313,10 +285,7 @@ export const RECORD_KINDS = {
         : bad('endpoint wrap', 'it is gone, and the endpoint was not stopped'),
     backup: 'listed',
   },
-  /**
-   * Hash: day since 1970 -> sealed key that browsers seal captures to. Nothing stored is under one, so a backup has none:
-   * who sealed to one that is gone seals again.
-   */
+  /** Hash: day since 1970 -> sealed key that browsers seal captures to. No stored data is under one, so it is not copied. */
   sealingKeys: { name: vaultName('sealing'), sealed: entriesOf('sealing key'), backup: 'none' },
   /** Sorted set: the account's forms by the time of their next check, in ms. */
   formDirectory: { name: formDirectory, backup: 'directory' },
@@ -349,9 +318,7 @@ export const RECORD_KINDS = {
     sealed: onlyField('r', 'compliance', 'pci-dss'),
     backup: 'whole',
   },
-  /**
-   * Hash: an item with its log. It is verified, re-encrypted and copied together with its other keys in the bucket.
-   */
+  /** Hash: an item with its log. It is verified, re-encrypted and copied together with its other keys in the bucket. */
   item: { name: bucketNames('i'), backup: 'own' },
   /** String: the item's sensitive authentication data. */
   sad: { name: bucketNames('s'), backup: 'own' },

@@ -7,7 +7,6 @@ import type { Bucket } from './name.ts';
 
 /** Fields per step: values may be large. */
 const FIELDS_STEP = 50;
-/** Names per step. */
 const NAMES_STEP = 1_000;
 
 /** Follows the cursor of a SCAN command to its end. */
@@ -65,21 +64,17 @@ export async function* scanByScore(
   for (;;) {
     const limit = step + given.size;
     const args = [key, from, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
-    // RESP3 nests each member with its score; RESP2 gives one flat list.
-    const flat = asList(await redis.command('ZRANGE', args))
-      .flat()
-      .map(String);
-    const members = flat.filter((_, i) => i % 2 === 0);
-    const fresh = members.filter((member) => !given.has(member));
+    const found = asPairs(await redis.command('ZRANGE', args)).map((pair) => pair.map(String));
+    const fresh = found.flatMap(([member = '']) => (given.has(member) ? [] : [member]));
     if (fresh.length > 0) {
       yield fresh;
     }
-    const last = flat.at(-1);
-    if (members.length < limit || last === undefined) {
+    const last = found.at(-1)?.[1];
+    if (found.length < limit || last === undefined) {
       return;
     }
     from = last;
-    given = new Set(members.filter((_, i) => flat[2 * i + 1] === last));
+    given = new Set(found.flatMap(([member = '', score]) => (score === last ? [member] : [])));
   }
 }
 
@@ -104,10 +99,7 @@ export async function* scanByMember(
   }
 }
 
-/**
- * All key names that match a pattern, on every master of a Cluster. A key that exists throughout is returned at least once.
- * Throws if Redis forbids SCAN.
- */
+/** All key names that match a pattern, on every master, each at least once. Throws if Redis forbids SCAN. */
 export async function* scanNames(
   redis: RedisLink,
   pattern = '*',
@@ -123,7 +115,7 @@ export async function* scanNames(
   }
 }
 
-/** Whether Redis allows SCAN. */
+/** True if Redis allows SCAN. */
 export async function canScan(redis: RedisLink): Promise<boolean> {
   try {
     await Promise.all(mastersOf(redis).map((node) => node.command('SCAN', ['0', 'COUNT', 1])));
@@ -139,10 +131,7 @@ export async function canScan(redis: RedisLink): Promise<boolean> {
 /** The indexes whose members end with their token: by references, and by metadata. */
 export type MemberIndex = 'references' | 'metadata';
 
-/**
- * The tokens of a bucket in the order of the time index, then those of which expiry has left the log alone. One that is
- * written meanwhile may come twice.
- */
+/** The tokens of a bucket by time, then expired ones with a log. One that is written meanwhile may come twice. */
 export async function* scanTokens(
   redis: RedisLink,
   bucket: Bucket,

@@ -1,26 +1,21 @@
-import type { Opening } from '../../../workers/jobs/key/jobs.ts';
-import type { ItemFault, Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
 import { streamOf } from '../../core/byte-stream.ts';
 import type { Clock } from '../../core/clock.ts';
-import { mapAhead, recover } from '../../core/concurrency.ts';
+import { mapAhead } from '../../core/concurrency.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto } from '../../crypto/client.ts';
-import { type KeyOpener, type KeyRef, namedInBody } from '../../key/opener.ts';
+import { type KeyOpener, namedInBody } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
+import { type AccountContext, confirmAccount } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
-import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
 import { RULED_ITEMS_MAX } from '../list/list.ts';
-import { type ItemPage, type ItemPages, textAt } from '../list/page.ts';
-import type { Range } from '../list/range.ts';
-import { type ReadView, type View, viewOf } from '../reader.ts';
+import { type ItemPage, type ItemPages, type PageOpening, textAt } from '../list/page.ts';
+import { viewOf } from '../reader.ts';
 import type { Rejections } from '../rejections.ts';
-import type { ItemRemover, RemovedOrNot } from '../remover.ts';
+import type { ItemRemover } from '../remover.ts';
 import type { ItemStore } from '../store/items.ts';
 import type { BatchItem, DeleteBatchReply } from './schema.ts';
-import { errorOf } from './write-batch.ts';
+import { errorOf } from './store-batch.ts';
 
 /** Items of a first piece: two pieces make a large batch, of which one is opened while the other is read or logged. */
 const PIECE_ITEMS = 512;
@@ -40,11 +35,12 @@ interface BatchInput {
 /** Outcomes of items, for the security log: the codes of failed ones, `success` for others. */
 type ItemOutcomes = readonly { readonly token: string; readonly outcome: ErrorCode | 'success' }[];
 
-interface DecryptBatchInput extends BatchInput, Pick<View, 'mask_fields'> {
+interface DecryptBatchInput extends BatchInput {
+  readonly mask_fields?: readonly string[] | undefined;
   readonly rules?: readonly string[] | undefined;
   readonly passphrase: SecretBytes;
   /** Called with rejected items, before their errors are sent. */
-  readonly onRefused: (items: ItemOutcomes) => Promise<void>;
+  readonly onRejected: (items: ItemOutcomes) => Promise<void>;
 }
 
 interface DeleteBatchInput extends BatchInput {
@@ -53,16 +49,10 @@ interface DeleteBatchInput extends BatchInput {
 }
 
 /** A decryption of a batch whose key is open. */
-interface OpenBatch {
-  readonly ctx: AccountContext;
-  readonly key: KeyRef;
-  readonly opening: Opening;
-  readonly view: ReadView;
+interface OpenBatch extends PageOpening {
   readonly input: DecryptBatchInput;
   /** The items that are well-formed. */
   readonly named: readonly BatchItem[];
-  /** Whether these are all. */
-  readonly isWhole: boolean;
 }
 
 const encoder = new TextEncoder();
@@ -72,9 +62,7 @@ const COMMA = encoder.encode(',');
 export class Batches {
   constructor(
     private readonly store: ItemStore,
-    private readonly crypto: Crypto,
     private readonly admission: Admission,
-    private readonly metering: Metering,
     private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
@@ -92,20 +80,19 @@ export class Batches {
     const { account } = ctx;
     const { user, mask_fields, passphrase } = input;
     const named = namedOf(input.items);
-    const isWhole = named.length === input.items.length;
     await confirmAccount(ctx);
     try {
       const wanted = { mask_fields, rules: input.rules ?? [], return_card_metadata: false };
       const view = await viewOf(this.rules, account, wanted, 'body.rules');
       const { key, blob } = await namedInBody(this.keys.prove(ctx, user, passphrase));
       const opening = { kind: 'warm', blob, secret: passphrase } as const;
-      const isShort = named.length <= SHORT_ITEMS;
-      const end = isShort ? () => undefined : await this.admission.open(account.aid);
-      return await streamOf(this.chunks({ ctx, key, opening, view, input, named, isWhole }, end));
+      const end = named.length <= SHORT_ITEMS ? undefined : await this.admission.open(account.aid);
+      const batch = { ctx, key, opening, view, operation: 'decrypt', input, named } as const;
+      return await streamOf(this.chunks(batch, end));
     } catch (error) {
       const outcome = error instanceof VaultError ? error.code : 'internal';
-      const refused = named.map(({ token }) => ({ token, outcome }));
-      this.noteAll(ctx, refused, { user }, 'decrypt');
+      const rejected = named.map(({ token }) => ({ token, outcome }));
+      this.noteAll(ctx, rejected, { user }, 'decrypt');
       throw error;
     }
   }
@@ -131,11 +118,25 @@ export class Batches {
   }
 
   /** Yields the reply, piece by piece, in the order of the items. */
-  private async *chunks(batch: OpenBatch, end: () => void): AsyncGenerator<Uint8Array, void, void> {
+  private async *chunks(
+    batch: OpenBatch,
+    end: (() => void) | undefined,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    const { key, named, view } = batch;
     const { items } = batch.input;
-    const opened = mapAhead(this.pieces(batch), PIECES_AHEAD, ({ page, from }) =>
-      this.resultsOf(batch, page, from),
-    );
+    const picked = named.map(({ token }) => ({
+      ...{ token, storedAt: 0 },
+      bucket: this.store.bucketOf(key.kid, token).number,
+    }));
+    const range = { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
+    const itemsMax = view.rules.length > 0 ? RULED_ITEMS_MAX : PIECE_ITEMS;
+    const pages = this.pages.read(range, { part: 'full', itemsFirst: PIECE_ITEMS, itemsMax });
+    let next = 0;
+    const opened = mapAhead(pages, PIECES_AHEAD, (page) => {
+      const from = next;
+      next += page.places.length;
+      return this.resultsOf(batch, page, from);
+    });
     let place = 0;
     let lead = '{"results":[';
     try {
@@ -153,83 +154,47 @@ export class Batches {
       yield joined(rest.length > 0 || lead !== ',' ? lead : '', rest);
       yield encoder.encode(']}');
     } finally {
-      end();
+      end?.();
     }
   }
 
-  private async *pieces({
-    key,
-    named,
-    view,
-  }: OpenBatch): AsyncGenerator<{ readonly page: ItemPage; readonly from: number }> {
-    const itemsMax = view.rules.length > 0 ? RULED_ITEMS_MAX : PIECE_ITEMS;
-    const options = { part: 'full', itemsFirst: PIECE_ITEMS, itemsMax } as const;
-    let from = 0;
-    for await (const page of this.pages.read(this.rangeOf(key, named), options)) {
-      yield { page, from };
-      from += page.places.length;
-    }
-  }
-
-  /** Returns the items as a range of a listing that has picked them. */
-  private rangeOf(key: KeyRef, named: readonly BatchItem[]): Range {
-    const picked = named.map(({ token }) => ({
-      ...{ token, storedAt: 0 },
-      bucket: this.store.bucketOf(key.kid, token).number,
-    }));
-    return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
-  }
-
-  /** Opens a piece, logs and counts its opened items, and returns the results: one text if all items have one. */
+  /** Opens a piece and returns the results: one text if all items have one. */
   private async resultsOf(batch: OpenBatch, page: ItemPage, from: number): Promise<readonly Uint8Array[]> {
-    const { ctx, key, input, named } = batch;
-    const { texts, logEntries, failed } = await this.openPiece(batch, page, from);
-    const present = await this.pages.log(key, page.buckets, logEntries);
-    const logged = present.reduce((sum, flags) => sum + flags.filter(Boolean).length, 0);
-    if (logged > 0) {
-      this.metering.count(ctx, 'decrypt', logged);
-      await this.metering.settle(ctx);
-    }
-    if (logged === page.places.length && batch.isWhole) {
+    const { ctx, key, input } = batch;
+    const named = batch.named.slice(from, from + page.places.length);
+    const references = named.map(({ reference }) => reference ?? null);
+    const { texts, failed, isLogged, logged } = await this.pages.open(batch, page, { named: references });
+    if (logged === named.length && batch.named.length === input.items.length) {
       return [texts.bytes];
     }
-    const results = textsOf(page, texts, present, failed);
-    const refused = results.flatMap((outcome, i) =>
-      typeof outcome === 'string' ? [{ token: named[from + i]?.token ?? '', outcome }] : [],
+    // An item that was opened and not logged was deleted meanwhile.
+    const outcomes: (Uint8Array | ErrorCode)[] = isLogged.map((has, i) =>
+      has ? textAt(texts, i) : 'token_not_found',
     );
-    this.noteAll(ctx, refused, { kid: key.kid }, 'decrypt');
-    await input.onRefused(refused);
-    return results.map((result) =>
-      typeof result === 'string' ? encoder.encode(JSON.stringify(errorOf(new VaultError(result)))) : result,
+    for (const { index, code } of failed) {
+      outcomes[index] = code;
+    }
+    const rejected = named.flatMap(({ token }, i) => {
+      const outcome = outcomes[i] ?? 'internal';
+      return typeof outcome === 'string' ? [{ token, outcome }] : [];
+    });
+    this.noteAll(ctx, rejected, { kid: key.kid }, 'decrypt');
+    await input.onRejected(rejected);
+    return outcomes.map((outcome) =>
+      typeof outcome === 'string'
+        ? encoder.encode(JSON.stringify(errorOf(new VaultError(outcome))))
+        : outcome,
     );
-  }
-
-  /** Opens the items of a piece. If some seem to be damaged, all are read again, each in one step. */
-  private async openPiece({ ctx, key, opening, view, named }: OpenBatch, page: ItemPage, from: number) {
-    const { aid, kid } = key;
-    const { rules, ...masks } = view;
-    const references = named.slice(from, from + page.places.length).map(({ reference }) => reference ?? null);
-    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, named: references };
-    const decrypt = async (fields: PageFields) => {
-      const opened = await this.crypto.decryptItems({ params, opening, rules, page: fields });
-      if (opened.kind === 'warm_miss') {
-        throw new VaultError('key_changed');
-      }
-      return opened;
-    };
-    const opened = await recover(decrypt(page.fields), 'integrity_failed', undefined);
-    const isWhole = opened?.failed.every(({ code }) => code !== 'integrity_failed') === true;
-    return isWhole ? opened : decrypt(await this.pages.readAgain(key, page));
   }
 
   /** Puts rejected attempts into the logs of their items. */
   private noteAll(
     ctx: AccountContext,
-    refused: readonly { readonly token: string; readonly outcome: ErrorCode }[],
+    rejected: readonly { readonly token: string; readonly outcome: ErrorCode }[],
     key: { readonly kid: string } | { readonly user: string },
     action: 'decrypt' | 'encrypt',
   ): void {
-    for (const { token, outcome } of refused.slice(0, NOTED_MAX)) {
+    for (const { token, outcome } of rejected.slice(0, NOTED_MAX)) {
       this.rejections.record(ctx, { token, ...key }, action, new VaultError(outcome));
     }
   }
@@ -240,10 +205,11 @@ export class Batches {
   ): Promise<DeleteBatchReply> {
     const named = namedOf(items);
     const outcomes = await namedInBody(this.remover.remove(ctx, user, named, this.now()));
-    const refused = outcomes.flatMap((outcome, i) =>
-      outcome === 'removed' ? [] : [{ token: named[i]?.token ?? '', outcome }],
-    );
-    this.noteAll(ctx, refused, { user }, 'encrypt');
+    const rejected = named.flatMap(({ token }, i) => {
+      const outcome = outcomes[i] ?? 'internal';
+      return outcome === 'removed' ? [] : [{ token, outcome }];
+    });
+    this.noteAll(ctx, rejected, { user }, 'encrypt');
     await onDone(
       named.map(({ token }, i) => {
         const outcome = outcomes[i] ?? 'internal';
@@ -251,35 +217,21 @@ export class Batches {
       }),
     );
     let at = 0;
-    return {
-      results: items.map((item) => deletedOrNot(item, item instanceof Error ? undefined : outcomes[at++])),
-    };
+    const results = items.map((item) => {
+      if (item instanceof Error) {
+        return errorOf(item);
+      }
+      const outcome = outcomes[at++] ?? 'internal';
+      return outcome === 'removed'
+        ? { token: item.token, deleted: true as const }
+        : errorOf(new VaultError(outcome));
+    });
+    return { results };
   }
 }
 
 function namedOf(items: BatchInput['items']): readonly BatchItem[] {
   return items.flatMap((item) => (item instanceof Error ? [] : [item]));
-}
-
-/** Returns the texts of items that were opened and logged, and the codes of those that `failed` or were deleted meanwhile. */
-function textsOf(
-  { buckets }: ItemPage,
-  texts: Packed,
-  present: readonly (readonly boolean[])[],
-  failed: readonly ItemFault[],
-): (Uint8Array | ErrorCode)[] {
-  const results: (Uint8Array | ErrorCode)[] = Array.from(texts.ends, () => 'token_not_found');
-  for (const [n, { indexes }] of buckets.entries()) {
-    for (const [i, index] of indexes.entries()) {
-      if (present[n]?.[i]) {
-        results[index] = textAt(texts, index);
-      }
-    }
-  }
-  for (const { index, code } of failed) {
-    results[index] = code;
-  }
-  return results;
 }
 
 /** Adds the errors of malformed items from a place on, up to the next well-formed one; returns its place. */
@@ -297,14 +249,4 @@ function joined(lead: string, texts: readonly Uint8Array[]): Uint8Array {
     encoder.encode(lead),
     ...texts.flatMap((text, i) => (i === 0 ? [text] : [COMMA, text])),
   ]);
-}
-
-/** Returns the result of one item of a deletion. */
-function deletedOrNot(item: BatchItem | Error, outcome: RemovedOrNot | undefined) {
-  if (item instanceof Error) {
-    return errorOf(item);
-  }
-  return outcome === 'removed'
-    ? { token: item.token, deleted: true as const }
-    : errorOf(new VaultError(outcome ?? 'internal'));
 }

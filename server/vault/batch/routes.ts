@@ -15,7 +15,6 @@ import {
 } from './schema.ts';
 import type { StoreBatches } from './store-batch.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly audit: Audit;
   readonly batches: Batches;
@@ -77,7 +76,7 @@ const decryptBatch = defineRoute({
     stream: await services.batches.decryptBatch(ctx, {
       ...body,
       passphrase,
-      onRefused: (items) => recordItems(services, ctx, 'item.decrypt', body.user, items),
+      onRejected: (items) => recordItems(services.audit, ctx, 'item.decrypt', body.user, items),
     }),
   }),
 });
@@ -103,7 +102,7 @@ const deleteBatch = defineRoute({
   handle: async ({ ctx, body }, services: Needs) => {
     const { reply, replayed } = await services.batches.deleteBatch(ctx, {
       ...body,
-      onDone: (items) => recordItems(services, ctx, 'item.delete', body.user, items),
+      onDone: (items) => recordItems(services.audit, ctx, 'item.delete', body.user, items),
     });
     return { json: reply, headers: replayHeader(replayed) };
   },

@@ -6,7 +6,7 @@ import { Algorithm, CardMetadataFlag, FACTS, StoredObject, TokenInfo } from '../
 /** Items of a batch. */
 export const BATCH_ITEMS_MAX = 1_000;
 
-/** Why an item of a batch was refused; the others are not affected. */
+/** The error of one item of a batch; the others are not affected. */
 export const BatchError = Type.Object(
   {
     error: Type.String({ description: 'A message for humans. The wording may change.' }),

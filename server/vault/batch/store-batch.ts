@@ -1,32 +1,33 @@
 import { createHash } from 'node:crypto';
-import type { BatchFacts, ItemFailure, Packed, StoreItemsParams } from '../../../workers/jobs/vault/jobs.ts';
-import type { Clock } from '../../core/clock.ts';
+import type {
+  BatchFacts,
+  BatchHead,
+  ItemFailure,
+  StoreItemsParams,
+} from '../../../workers/jobs/vault/jobs.ts';
 import { mapAhead } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { ServiceSettings } from '../../core/settings.ts';
-import type { Crypto } from '../../crypto/client.ts';
-import { type Done, done, type KeyOpener, namedInBody, type Retry } from '../../key/opener.ts';
+import type { Crypto, WarmBlob } from '../../crypto/client.ts';
+import { type Done, done, type KeyOpener, type KeyRef, namedInBody, type Retry } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
+import type { Bucket } from '../../redis/records/name.ts';
+import { type AccountContext, confirmAccount } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
 import type { Metering } from '../../request/metering.ts';
 import { requireKey } from '../../request/permission.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { stringAt } from '../list/page.ts';
-import { CANDIDATES_MAX, type ItemWriter } from '../writer.ts';
+import type { TokenInfo } from '../schema.ts';
+import type { ItemStore, ItemWrite, WriteOutcome } from '../store/items.ts';
+import { CANDIDATES_MAX, type ItemWriter, LOGS_MAX } from '../writer.ts';
 import { BATCH_ITEMS_MAX, type BatchError, type StoreBatchReply } from './schema.ts';
-import {
-  type Attempt,
-  type BatchWriter,
-  failedItem,
-  type Sealed,
-  type StoredOrNot,
-  type StoreManyInput,
-} from './write-batch.ts';
 
 /** Items that go to a thread as one job. */
 const PIECE_ITEMS = { alone: 256, shared: 64 } as const;
+/** Items that one script writes: it blocks others for two milliseconds, or for half of one. */
+const WRITE_ITEMS = { alone: 64, shared: 16 } as const;
 /** Byte strings of each sealed item in the output of the job `storeItems`. */
 const STORED_STRINGS = 7;
 /**
@@ -37,18 +38,55 @@ const PIECES_AHEAD = 4;
 /** Characters of the place of an item in a seed. */
 const PLACE_LENGTH = 4;
 
-/** Stores batches, of requests and of imports. */
+/** Options of items that are stored under one key. */
+export interface StoreManyInput extends BatchHead {
+  readonly passphrase: SecretBytes;
+  readonly imported?: StoreItemsParams['imported'];
+}
+
+/** The result of one item. */
+export type StoredOrNot = TokenInfo | BatchError;
+
+/** One attempt to store a batch. */
+interface Attempt {
+  readonly ctx: AccountContext;
+  readonly key: KeyRef;
+  readonly blob: WarmBlob;
+  readonly input: StoreManyInput;
+  /** The JSON text of each item, as in a batch. */
+  readonly items: readonly Uint8Array[];
+  /** The seeds of a request that may be repeated, by the place of the item. */
+  readonly seedOf: ((index: number) => string) | undefined;
+  /** By the place of the item in the batch; undefined for items still to be stored. */
+  readonly results: (StoredOrNot | undefined)[];
+}
+
+/** A sealed item that is to be written, with its place in the batch. */
+interface Sealed {
+  readonly index: number;
+  readonly write: ItemWrite & BatchFacts;
+}
+
+/** One round of writes: the items that have no result yet, and the reason to repeat the attempt, if there is one. */
+interface Round {
+  /** Items to write after an existing log. */
+  readonly again: Sealed[];
+  /** Items whose token belongs to another number. */
+  readonly clashes: Sealed[];
+  retry?: Retry;
+}
+
+/** Stores batches, of requests and of imports, each item with its own outcome. */
 export class StoreBatches {
   constructor(
+    private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly admission: Admission,
     private readonly metering: Metering,
     private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
-    private readonly itemWriter: ItemWriter,
-    private readonly batchWriter: BatchWriter,
+    private readonly writer: ItemWriter,
     private readonly settings: ServiceSettings,
-    private readonly now: Clock,
   ) {}
 
   /** Stores a batch as it is sent: its key and its items are in the body. */
@@ -56,15 +94,12 @@ export class StoreBatches {
     ctx: AccountContext,
     { body, passphrase }: { readonly body: Uint8Array; readonly passphrase: SecretBytes },
   ): Promise<Repeatable<StoreBatchReply>> {
-    const { refuseUnknown } = this.settings;
-    const { head, items } = await this.crypto.splitBatch({
-      aid: ctx.account.aid,
-      params: { refuseUnknown, itemsMax: BATCH_ITEMS_MAX },
-      body,
-    });
+    const { aid } = ctx.account;
+    const params = { refuseUnknown: this.settings.refuseUnknown, itemsMax: BATCH_ITEMS_MAX };
+    const { head, items } = await this.crypto.splitBatch({ aid, params, body });
     requireKey(ctx.account, head.user);
     const act = async (seed?: string): Promise<StoreBatchReply> => ({
-      results: [...(await this.storeMany(ctx, { ...head, passphrase, items, seed }))],
+      results: await this.storeMany(ctx, { ...head, passphrase }, items, seed),
     });
     const { idempotencyKey } = ctx;
     if (idempotencyKey === undefined) {
@@ -72,25 +107,27 @@ export class StoreBatches {
     }
     await confirmAccount(ctx);
     const { key } = await namedInBody(this.keys.prove(ctx, head.user, passphrase));
-    return this.idempotency.run(
-      ctx,
-      { key: idempotencyKey, route: 'POST /v1/vault/batch', parts: [key.kid, body] },
-      act,
-    );
+    const request = { key: idempotencyKey, route: 'POST /v1/vault/batch', parts: [key.kid, body] };
+    return this.idempotency.run(ctx, request, act);
   }
 
   /**
    * Stores items, each as a single request would; a rejected one does not stop the others. Returns the results in the order
-   * of the items. Rejects with `passphrase_wrong` and `key_not_found`. Stored items are counted even if others fail.
+   * of the items. Rejects with `passphrase_wrong` and `key_not_found`. Stored items are counted even if others fail. Items are
+   * not stored again under the same seed.
    */
-  async storeMany(ctx: AccountContext, input: StoreManyInput): Promise<readonly StoredOrNot[]> {
-    const { seed } = input;
+  async storeMany(
+    ctx: AccountContext,
+    input: StoreManyInput,
+    items: readonly Uint8Array[],
+    seed?: string,
+  ): Promise<StoredOrNot[]> {
     const seedOf = seed === undefined ? undefined : seedsOf(seed);
-    const results: (StoredOrNot | undefined)[] = Array.from(input.items, () => undefined);
+    const results: (StoredOrNot | undefined)[] = items.map(() => undefined);
     try {
       await namedInBody(
         this.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
-          this.storeLeft({ ctx, key, blob, input, seedOf, results }),
+          this.storeLeft({ ctx, key, blob, input, items, seedOf, results }),
         ),
       );
     } finally {
@@ -104,14 +141,17 @@ export class StoreBatches {
   }
 
   /** Returns the errors of `storeMany` by their places, except for tokens that are taken; stores nothing. */
-  async checkMany(ctx: AccountContext, input: StoreManyInput): Promise<readonly (BatchError | undefined)[]> {
-    const { items, passphrase } = input;
-    const checked = await this.keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
-      const params = this.paramsOf({ ctx, key, input, seedOf: undefined }, [...items.keys()]);
-      const made = await this.crypto.storeItems({ params, blob, passphrase, items });
-      return made.kind === 'warm_miss' ? made : done(made.facts);
-    });
-    return checked.map((fact) => ('failed' in fact ? failedItem(fact) : undefined));
+  async checkMany(
+    ctx: AccountContext,
+    input: StoreManyInput,
+    items: readonly Uint8Array[],
+  ): Promise<readonly (BatchError | undefined)[]> {
+    const { user, passphrase } = input;
+    const results: (BatchError | undefined)[] = items.map(() => undefined);
+    await this.keys.withUnlocked<unknown>(ctx, user, passphrase, (key, blob) =>
+      this.sealPiece({ ctx, key, blob, input, items, seedOf: undefined, results }, [...items.keys()]),
+    );
+    return results;
   }
 
   /**
@@ -148,51 +188,158 @@ export class StoreBatches {
     indexes: readonly number[],
     candidate = 0,
   ): Promise<Done<readonly Sealed[]> | Retry> {
-    const { blob, input } = attempt;
-    const params = { ...this.paramsOf(attempt, indexes), candidate };
-    const items = indexes.map((index) => input.items[index] ?? new Uint8Array(0));
-    const made = await this.crypto.storeItems({ params, blob, passphrase: input.passphrase, items });
-    return made.kind === 'warm_miss' ? made : done(sealedOf(attempt, indexes, made.facts, made.parts));
+    const { ctx, key, blob, input, results, seedOf } = attempt;
+    const { passphrase, imported } = input;
+    const { preferences } = ctx.account;
+    const params = {
+      ...this.writer.settingsOf(ctx, key),
+      candidate,
+      algorithm: preferences.default_algorithm,
+      wantsCard: input.return_card_metadata ?? preferences.return_card_metadata,
+      wantsFingerprint: input.return_fingerprint === true,
+      refuseUnknown: this.settings.refuseUnknown,
+      bytesMax: BODY_BYTES.item,
+      places: indexes,
+      imported,
+      seeds: seedOf && indexes.map(seedOf),
+    };
+    const items = indexes.map((index) => attempt.items[index] ?? new Uint8Array(0));
+    const made = await this.crypto.storeItems({ params, blob, passphrase, items });
+    if (made.kind === 'warm_miss') {
+      return made;
+    }
+    const sealed: Sealed[] = [];
+    for (const [i, facts] of made.facts.entries()) {
+      const index = indexes[i] ?? 0;
+      if ('failed' in facts) {
+        results[index] = failedItem(facts);
+        continue;
+      }
+      const first = STORED_STRINGS * i;
+      const write = {
+        ...facts,
+        item: stringAt(made.parts, first),
+        meta: stringAt(made.parts, first + 1),
+        sad: stringAt(made.parts, first + 2),
+        refMember: stringAt(made.parts, first + 3),
+        logEntry: stringAt(made.parts, first + 4),
+        identity: stringAt(made.parts, first + 5),
+        digests: stringAt(made.parts, first + 6),
+        seed: params.seeds?.[i],
+      };
+      sealed.push({ index, write });
+    }
+    return done(sealed);
   }
 
-  /** Writes sealed items, and seals those whose tokens belong to other numbers again, until their tokens are free. */
+  /** Writes sealed items until each has its result; one whose token belongs to another number is sealed with another token. */
   private async writeSealed(attempt: Attempt, sealed: readonly Sealed[]): Promise<Done<undefined> | Retry> {
-    const written = await this.batchWriter.writeAll(attempt, sealed);
-    if (written.kind !== 'done') {
-      return written;
-    }
-    for (const { index, facts } of written.value) {
-      if (facts.candidate > CANDIDATES_MAX) {
-        throw new VaultError('internal');
+    const { aid } = attempt.key;
+    let left = sealed;
+    // Counts consecutive tries without a further result or token: a batch may have many items of one token.
+    for (let tries = 0; left.length > 0; ) {
+      if (tries > LOGS_MAX) {
+        throw new VaultError('overloaded');
       }
-      const next = await this.sealPiece(attempt, [index], facts.candidate + 1);
-      const again = next.kind === 'done' ? await this.writeSealed(attempt, next.value) : next;
-      if (again.kind !== 'done') {
-        return again;
+      const { groups, later } = this.byBucket(attempt.key, left);
+      const round: Round = { again: [], clashes: [] };
+      const writeGroup = async ([bucket, group]: readonly [Bucket, readonly Sealed[]]): Promise<void> => {
+        const writes = group.map(({ write }) => write);
+        const outcomes = await this.admission.piece(aid, () => this.store.writeMany(bucket, writes));
+        await Promise.all(
+          group.map((item, i) => this.settle(attempt, item, outcomes[i] ?? { kind: 'damaged' }, round)),
+        );
+      };
+      await Promise.all(groups.map(writeGroup));
+      const { again, clashes, retry } = round;
+      if (retry) {
+        return retry;
       }
+      tries = again.length + later.length < left.length ? 0 : tries + 1;
+      for (const { index, write } of clashes) {
+        if (write.candidate > CANDIDATES_MAX) {
+          throw new VaultError('internal');
+        }
+        const next = await this.sealPiece(attempt, [index], write.candidate + 1);
+        if (next.kind !== 'done') {
+          return next;
+        }
+        again.push(...next.value);
+      }
+      left = [...again, ...later];
     }
     return done(undefined);
   }
 
-  private paramsOf(
-    { ctx, key, input, seedOf }: Omit<Attempt, 'blob' | 'results'>,
-    indexes: readonly number[],
-  ): StoreItemsParams {
-    const { preferences } = ctx.account;
-    return {
-      ...actorOf(ctx, this.now()),
-      ...{ aid: key.aid, kid: key.kid, candidate: 0, bytesMax: BODY_BYTES.item },
-      algorithm: preferences.default_algorithm,
-      rejectTestCards: this.settings.environment === 'production',
-      wantsCard: input.return_card_metadata ?? preferences.return_card_metadata,
-      wantsFingerprint: input.return_fingerprint === true,
-      wantsSummary: key.summary,
-      refuseUnknown: this.settings.refuseUnknown,
-      sadExpiresAt: this.itemWriter.sadExpiry(),
-      places: indexes,
-      imported: input.imported,
-      seeds: seedOf && indexes.map(seedOf),
-    };
+  /** Groups items by bucket, one of each token; further items of a token come `later`. */
+  private byBucket({ kid, aid }: KeyRef, sealed: readonly Sealed[]) {
+    const most = this.admission.isAlone(aid) ? WRITE_ITEMS.alone : WRITE_ITEMS.shared;
+    const groups: [Bucket, Sealed[]][] = [];
+    const open = new Map<number, Sealed[]>();
+    const tokens = new Set<string>();
+    const later: Sealed[] = [];
+    for (const item of sealed) {
+      const { token } = item.write;
+      if (tokens.has(token)) {
+        later.push(item);
+        continue;
+      }
+      tokens.add(token);
+      const bucket = this.store.bucketOf(kid, token);
+      let group = open.get(bucket.number);
+      if (group === undefined || group.length === most) {
+        group = [];
+        open.set(bucket.number, group);
+        groups.push([bucket, group]);
+      }
+      group.push(item);
+    }
+    return { groups, later };
+  }
+
+  /** Notes the result of a write. Without a promise for most items: a batch has many. */
+  private settle(
+    { ctx, key, results }: Attempt,
+    sealed: Sealed,
+    outcome: WriteOutcome,
+    round: Round,
+  ): undefined | Promise<void> {
+    const { index, write } = sealed;
+    switch (outcome.kind) {
+      case 'ok': {
+        const info = this.writer.tokenInfo(write, key.user, outcome);
+        if (info instanceof Promise) {
+          return info.then((shown) => {
+            results[index] = shown;
+          });
+        }
+        results[index] = info;
+        return undefined;
+      }
+      case 'damaged':
+        results[index] = failedItem({ failed: 'integrity_failed' });
+        return undefined;
+      case 'exists':
+      case 'clash':
+        if (write.isKept) {
+          // An expired token is taken too: it belongs to its number, and its log is kept.
+          results[index] = failedItem({ failed: 'token_exists', field: `body.items[${index}].token` });
+          return undefined;
+        }
+        if (outcome.kind === 'exists') {
+          return this.writer
+            .sealEntry(this.writer.settingsOf(ctx, key), write.token, outcome)
+            .then((logEntry) => void round.again.push({ index, write: { ...write, logEntry } }));
+        }
+        round.clashes.push(sealed);
+        return undefined;
+      case 'closed':
+      case 'stale':
+        round.retry = outcome;
+        return undefined;
+      default:
+        throw new VaultError('internal');
+    }
   }
 }
 
@@ -203,37 +350,13 @@ function seedsOf(seed: string): (index: number) => string {
   return (index) => whole + index.toString(36).padStart(PLACE_LENGTH, '0');
 }
 
-/** Returns the sealed items of a piece; rejected ones get their results. */
-function sealedOf(
-  { results, seedOf }: Attempt,
-  indexes: readonly number[],
-  facts: readonly (BatchFacts | ItemFailure)[],
-  parts: Packed,
-): Sealed[] {
-  const sealed: Sealed[] = [];
-  for (const [i, fact] of facts.entries()) {
-    const index = indexes[i] ?? 0;
-    if ('failed' in fact) {
-      results[index] = failedItem(fact);
-      continue;
-    }
-    const { token, gen, sadExpiresAt, expiresAt } = fact;
-    const first = STORED_STRINGS * i;
-    const write = {
-      token,
-      gen,
-      sadExpiresAt,
-      expiresAt,
-      item: stringAt(parts, first),
-      meta: stringAt(parts, first + 1),
-      sad: stringAt(parts, first + 2),
-      refMember: stringAt(parts, first + 3),
-      logEntry: stringAt(parts, first + 4),
-      identity: stringAt(parts, first + 5),
-      digests: stringAt(parts, first + 6),
-      seed: seedOf?.(index),
-    };
-    sealed.push({ index, facts: fact, write });
-  }
-  return sealed;
+/** Returns the error of one item, as that of a single request. */
+export function errorOf(error: Error): BatchError {
+  const { message, code, field } = error instanceof VaultError ? error : new VaultError('internal');
+  return { error: message, code, ...(field === undefined ? {} : { field }) };
+}
+
+/** Returns the error of one item that was not sealed or written. */
+function failedItem({ failed, field, expected }: ItemFailure): BatchError {
+  return errorOf(new VaultError(failed, { field, expected }));
 }

@@ -1,24 +1,28 @@
-import type { Opening } from '../../../workers/jobs/key/jobs.ts';
-import type { ItemFilter, PageFields } from '../../../workers/jobs/vault/jobs.ts';
-import { preferredLimit } from '../../account/preference-values.ts';
 import { streamOf } from '../../core/byte-stream.ts';
 import type { Clock } from '../../core/clock.ts';
-import { mapAhead, recover, toAsync } from '../../core/concurrency.ts';
+import { mapAhead, toAsync } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { type Account, type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
+import { type Account, type AccountContext, confirmAccount } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from '../card-metadata.ts';
-import { type ReadView, type View, viewOf } from '../reader.ts';
+import { type View, viewOf } from '../reader.ts';
 import type { Rejections } from '../rejections.ts';
 import type { ItemStore } from '../store/items.ts';
-import { countOf, type ItemPage, type ItemPages, joinedTexts, type PageOptions, textAt } from './page.ts';
-import type { ListPlanner, PlanRequest } from './plan.ts';
-import type { ListFilter, Range } from './range.ts';
+import {
+  countOf,
+  type ItemPage,
+  type ItemPages,
+  joinedTexts,
+  type PageOpening,
+  type PageOptions,
+  textAt,
+} from './page.ts';
+import type { ListFilter, ListPlanner, PlanRequest, Range } from './plan.ts';
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. Many listings without data may wait unread. */
 const PAGES_AHEAD = { full: 3, meta: 2 } as const;
@@ -43,21 +47,11 @@ export interface TreeBranch {
   readonly pages: AsyncIterable<readonly Uint8Array[]>;
 }
 
-/** A part of a listing as requested; an omitted limit is the account's preference. */
-interface ListInput extends Omit<ListFilter, 'limit'> {
-  readonly limit?: number | undefined;
-}
-
 /** A part of a listing with the data of its items, which the passphrase of their key opens. */
-type DecryptAllInput = ListInput & View & { readonly user: string; readonly passphrase: SecretBytes };
+type DecryptAllInput = ListFilter & View & { readonly user: string; readonly passphrase: SecretBytes };
 
 /** A tree with the data of its items. */
-interface OpenTreeRequest extends PlanRequest {
-  readonly only: KeyRef;
-  readonly opening: Opening;
-  readonly view: ReadView;
-  /** The operation that each item is counted as. */
-  readonly operation: 'decrypt' | 'retrieve';
+interface OpenTreeRequest extends PlanRequest, PageOpening {
   /** Writes another format than the JSON of a tree; gets the texts of the items one by one. */
   readonly write?: typeof treeStream;
 }
@@ -82,7 +76,7 @@ export class VaultTrees {
   ) {}
 
   /** Returns the items of an account without their data; with a token its entry alone, or rejects with `token_not_found`. */
-  async list(ctx: AccountContext, input: ListInput): Promise<TreeStream> {
+  async list(ctx: AccountContext, input: ListFilter): Promise<TreeStream> {
     await confirmAccount(ctx);
     const filter = filterOf(ctx.account, input);
     const tree =
@@ -98,10 +92,22 @@ export class VaultTrees {
    * change of the key after that aborts the stream.
    */
   async decryptAll(ctx: AccountContext, input: DecryptAllInput): Promise<TreeStream> {
+    const { account } = ctx;
+    const { token, user, passphrase } = input;
     try {
-      return await this.decryptTree(ctx, input);
+      await confirmAccount(ctx);
+      const view = await viewOf(this.rules, account, input);
+      const { key, blob } = await this.keys.prove(ctx, user, passphrase);
+      return await this.openTree({
+        ctx,
+        route: 'GET /v1/vault decrypt_all',
+        filter: filterOf(account, input),
+        key,
+        opening: { kind: 'warm', blob, secret: passphrase },
+        view,
+        operation: 'decrypt',
+      });
     } catch (error) {
-      const { token, user } = input;
       if (token !== undefined) {
         this.rejections.record(ctx, { token, user }, 'decrypt', error);
       }
@@ -113,7 +119,9 @@ export class VaultTrees {
   listTree(request: PlanRequest): Promise<TreeStream> {
     return this.startTree('list', request, { part: 'meta' }, async (key, page) => {
       if (request.only) {
-        await this.checkFences(key, page);
+        // Rejects with `key_changed` if the generation of the key was no longer the newest after the page was read.
+        const buckets = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
+        await this.pages.log(key, { ...page, buckets }, [], []);
       }
       return this.listPage(key, request.filter, page);
     });
@@ -123,8 +131,8 @@ export class VaultTrees {
   openTree(request: OpenTreeRequest): Promise<TreeStream> {
     const itemsMax = request.view.rules.length > 0 ? RULED_ITEMS_MAX : undefined;
     const options = { part: 'full', itemsMax } as const;
-    const open: OpenPage = (key, page) => this.openPage(request, key, page);
-    return this.startTree('open', request, options, open, request.write);
+    const open: OpenPage = (_, page) => this.openPage(request, page);
+    return this.startTree('open', { ...request, only: request.key }, options, open, request.write);
   }
 
   private async listOne(
@@ -147,22 +155,6 @@ export class VaultTrees {
     }
     const branch = { user: key.user, pages: toAsync([await this.listPage(key, {}, page)]) };
     return { stream: await treeStream(toAsync([branch])) };
-  }
-
-  private async decryptTree(ctx: AccountContext, input: DecryptAllInput): Promise<TreeStream> {
-    const { account } = ctx;
-    await confirmAccount(ctx);
-    const view = await viewOf(this.rules, account, input);
-    const { key, blob } = await this.keys.prove(ctx, input.user, input.passphrase);
-    return this.openTree({
-      ctx,
-      route: 'GET /v1/vault decrypt_all',
-      filter: filterOf(account, input),
-      only: key,
-      opening: { kind: 'warm', blob, secret: input.passphrase },
-      view,
-      operation: 'decrypt',
-    });
   }
 
   /** Starts a tree under admission, which it holds from its plan until its last byte is sent or its reader has gone. */
@@ -201,90 +193,47 @@ export class VaultTrees {
     }
   }
 
-  /** Opens a page, then logs and counts the items that still exist, and returns their texts. */
-  private async openPage(
-    { ctx, filter, opening, view, operation, write }: OpenTreeRequest,
-    key: KeyRef,
-    page: ItemPage,
-  ): Promise<readonly Uint8Array[]> {
-    const { rules, ...masks } = view;
-    const { aid, kid } = key;
-    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...itemFilter(filter) };
-    const decrypt = (fields: PageFields) =>
-      this.crypto.decryptItems({ params, opening, rules, page: fields });
-    const opened =
-      (await recover(decrypt(page.fields), 'integrity_failed', undefined)) ??
-      (await decrypt(await this.pages.readAgain(key, page)));
-    if (opened.kind === 'warm_miss') {
-      throw new VaultError('key_changed');
-    }
-    const { texts, cards: facts } = opened;
-    const present = await this.pages.log(key, page.buckets, opened.logEntries);
-    const logged = present.reduce((sum, flags) => sum + flags.filter(Boolean).length, 0);
-    if (logged > 0) {
-      this.metering.count(ctx, operation, logged);
-      await this.metering.settle(ctx);
-    }
-    if (!masks.wantsCard && write === undefined && logged === countOf(texts)) {
+  /** Opens a page, and returns the texts of the items that still exist. */
+  private async openPage(request: OpenTreeRequest, page: ItemPage): Promise<readonly Uint8Array[]> {
+    const { filter, view, write } = request;
+    const { texts, cards, isLogged, logged } = await this.pages.open(request, page, filter);
+    if (!view.wantsCard && write === undefined && logged === countOf(texts)) {
       return joinedTexts(texts);
     }
-    const kept = page.buckets
-      .flatMap(({ indexes }, n) => indexes.filter((_, i) => present[n]?.[i]))
-      .sort((a, b) => a - b)
-      .map((i) => ({ text: textAt(texts, i), card: facts[i] }));
-    if (!masks.wantsCard) {
-      return kept.map(({ text }) => text);
+    const kept = [...isLogged.keys()].filter((index) => isLogged[index]);
+    if (!view.wantsCard) {
+      return kept.map((index) => textAt(texts, index));
     }
     return Promise.all(
-      kept.map(async ({ text, card }) =>
-        withCardMetadata(text, card ? await this.cards.of(card) : undefined),
-      ),
+      kept.map(async (index) => {
+        const card = cards[index];
+        return withCardMetadata(textAt(texts, index), card ? await this.cards.of(card) : undefined);
+      }),
     );
   }
 
-  /** Rejects with `key_changed` if the generation of the key was no longer the newest after the page was read. */
-  private async checkFences(key: KeyRef, page: ItemPage): Promise<void> {
-    const noItems = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
-    await this.pages.log(key, noItems, []);
-  }
-
-  private async listPage(
-    { aid, kid }: KeyRef,
-    filter: Omit<ListFilter, 'limit'>,
-    page: ItemPage,
-  ): Promise<readonly Uint8Array[]> {
-    const params = { aid, kid, now: this.now(), ...itemFilter(filter) };
-    const texts = await this.crypto.listItems({ params, page: page.fields });
-    return joinedTexts(texts);
+  private async listPage({ aid, kid }: KeyRef, filter: ListFilter, page: ItemPage) {
+    const params = { aid, kid, now: this.now(), ...filter };
+    return joinedTexts(await this.crypto.listItems({ params, page: page.fields }));
   }
 }
 
-function filterOf({ preferences }: Account, input: ListInput): ListFilter {
-  return { ...input, limit: preferredLimit(preferences, input.limit, LIMIT) };
-}
-
-/** Returns the part of a filter that a thread compares. */
-function itemFilter(filter: Omit<ListFilter, 'limit'>): ItemFilter {
-  const { reference, reference_prefix: referencePrefix, metadata, expires_before: expiresBefore } = filter;
-  return { reference, referencePrefix, metadata, expiresBefore };
+function filterOf({ preferences }: Account, input: ListFilter): ListFilter {
+  return { ...input, limit: input.limit ?? preferences.default_limit ?? LIMIT };
 }
 
 /**
  * Writes branches as a stream of JSON text. A key without items is omitted, unless it is the requested one. An error before
  * the first chunk rejects. `end` is called when the stream is over, also when it is cancelled.
  */
-function treeStream(
-  branches: AsyncIterable<TreeBranch>,
-  wanted?: string,
-  end: () => void = () => undefined,
-): Promise<ReadableStream<Uint8Array>> {
+function treeStream(branches: AsyncIterable<TreeBranch>, wanted?: string, end?: () => void) {
   return streamOf(treeChunks(branches, wanted, end));
 }
 
 async function* treeChunks(
   branches: AsyncIterable<TreeBranch>,
   wanted: string | undefined,
-  end: () => void,
+  end: (() => void) | undefined,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     let lead = '{';
@@ -304,6 +253,6 @@ async function* treeChunks(
     }
     yield encoder.encode(lead === '{' ? '{}' : '}');
   } finally {
-    end();
+    end?.();
   }
 }

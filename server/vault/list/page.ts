@@ -1,10 +1,17 @@
-import type { Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import type { Opening } from '../../../workers/jobs/key/jobs.ts';
+import type { ItemFilter, Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import type { Clock } from '../../core/clock.ts';
+import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Bucket } from '../../redis/records/name.ts';
+import { type AccountContext, actorOf } from '../../request/context.ts';
+import type { Metering } from '../../request/metering.ts';
+import type { ReadView } from '../reader.ts';
 import type { ItemStore } from '../store/items.ts';
-import { mergePositions, type Placed, type Range } from './range.ts';
+import { mergePositions, type Placed, type Range } from './plan.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
 const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
@@ -39,11 +46,24 @@ interface BucketItems {
   readonly tokens: readonly string[];
 }
 
+/** The opening of pages of items of one key. */
+export interface PageOpening {
+  readonly ctx: AccountContext;
+  readonly key: KeyRef;
+  readonly opening: Opening;
+  readonly view: ReadView;
+  /** The operation that each item is counted as. */
+  readonly operation: 'decrypt' | 'retrieve';
+}
+
 /** Reads items page by page under fair queueing, so that requests of other accounts come between. */
 export class ItemPages {
   constructor(
     private readonly store: ItemStore,
+    private readonly crypto: Crypto,
     private readonly admission: Admission,
+    private readonly metering: Metering,
+    private readonly now: Clock,
   ) {}
 
   /**
@@ -94,8 +114,42 @@ export class ItemPages {
     return { fields, places, buckets };
   }
 
+  /**
+   * Opens a page, then logs and counts the items that still exist. Returns the texts, for each item whether it was logged, and
+   * the named items that failed. If items seem to be damaged, all are read again, each in one step.
+   */
+  async open(
+    { ctx, key, opening, view: { rules, ...masks }, operation }: PageOpening,
+    page: ItemPage,
+    select: ItemFilter & { readonly named?: readonly (string | null)[] },
+  ) {
+    const { aid, kid } = key;
+    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...select };
+    const decrypt = (fields: PageFields) =>
+      this.crypto.decryptItems({ params, opening, rules, page: fields });
+    let opened = await recover(decrypt(page.fields), 'integrity_failed', undefined);
+    if (
+      opened === undefined ||
+      (opened.kind === 'opened' && opened.failed.some(({ code }) => code === 'integrity_failed'))
+    ) {
+      opened = await decrypt(await this.readAgain(key, page));
+    }
+    if (opened.kind === 'warm_miss') {
+      throw new VaultError('key_changed');
+    }
+    const { texts, cards, failed, logEntries } = opened;
+    const isLogged = page.places.map(() => false);
+    await this.log(key, page, logEntries, isLogged);
+    const logged = isLogged.filter(Boolean).length;
+    if (logged > 0) {
+      this.metering.count(ctx, operation, logged);
+      await this.metering.settle(ctx);
+    }
+    return { texts, cards, failed, isLogged, logged };
+  }
+
   /** Reads a page whose items do not open once more, each item in one step (see `ItemStore.readMany`). */
-  async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
+  private async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
     const found = await this.admission.piece(aid, () => this.store.readManyAgain(kid, places, gen));
     if (found.kind !== 'items') {
       throw new VaultError('key_changed');
@@ -104,25 +158,27 @@ export class ItemPages {
   }
 
   /**
-   * Appends the log entries of a page. Returns for each bucket which of its items still exist and are logged. Rejects with
-   * `key_changed` if the generation of the key is no longer the newest.
+   * Appends the log entries of a page, by bucket, and sets `isLogged` for each item that still exists and is logged. Rejects
+   * with `key_changed` if the generation of the key is no longer the newest.
    */
   log(
-    key: KeyRef,
-    buckets: ItemPage['buckets'],
+    { aid, gen }: KeyRef,
+    { buckets }: ItemPage,
     entries: readonly Packed[],
-  ): Promise<readonly (readonly boolean[])[]> {
-    return Promise.all(
-      buckets.map(async ({ bucket, tokens }, n) => {
-        const outcome = await this.admission.piece(key.aid, () =>
-          this.store.appendLog(bucket, tokens, entries[n] ?? [], key.gen),
-        );
-        if (outcome.kind !== 'appended') {
-          throw new VaultError('key_changed');
-        }
-        return outcome.present;
-      }),
-    );
+    isLogged: boolean[],
+  ): Promise<unknown> {
+    const append = async ({ bucket, indexes, tokens }: BucketItems, n: number): Promise<void> => {
+      const outcome = await this.admission.piece(aid, () =>
+        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen),
+      );
+      if (outcome.kind !== 'appended') {
+        throw new VaultError('key_changed');
+      }
+      for (const [i, index] of indexes.entries()) {
+        isLogged[index] = outcome.present[i] === true;
+      }
+    };
+    return Promise.all(buckets.map(append));
   }
 }
 

@@ -46,15 +46,18 @@ const SLICE_ITEMS = 128;
 /** Members of an index that are read at once. */
 const MEMBERS_STEP = 1_000;
 
+/** The number of entries in a log, and the last 16 bytes of the newest one. */
+export interface LogEnd {
+  readonly logLength: number;
+  readonly logTail: Buffer;
+}
+
 /** An item as stored in Redis, every part encrypted. */
-export interface ItemParts {
+export interface ItemParts extends LogEnd {
   /** Envelope and content of part 0. */
   readonly item: Buffer;
   readonly meta: Buffer;
   readonly sad: Buffer;
-  /** Entries in the log, and the last 16 bytes of the newest one. */
-  readonly logLength: number;
-  readonly logTail: Buffer;
 }
 
 /** An item with its position in time order, read in one step. */
@@ -96,13 +99,8 @@ export type WriteOutcome =
   | Fenced
   | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean }
   | { readonly kind: 'clash' | 'changed' | 'damaged' }
-  | {
-      readonly kind: 'exists';
-      readonly logLength: number;
-      readonly logTail: Buffer;
-      /** False once the item has expired. */
-      readonly isLive: boolean;
-    };
+  /** `isLive` is false once the item has expired. */
+  | ({ readonly kind: 'exists'; readonly isLive: boolean } & LogEnd);
 
 /** A token and its position in time order. */
 export interface Position {
@@ -128,16 +126,6 @@ interface PackedEntries {
 /** For each item, whether it still existed, with the log that its entry names, and its log has the entry. */
 type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
 
-/** Selects tokens that are due. */
-interface DueTokens {
-  /** ms since 1970; the clock of Redis must agree. */
-  readonly now: number;
-  /** Time in ms for which logs are kept after an expiry; selects logs that are due, or without it items. */
-  readonly logsKept?: number | undefined;
-  readonly skip: number;
-  readonly limit: number;
-}
-
 /** An item to delete, as it was read and checked. */
 export interface ItemRemoval {
   readonly token: string;
@@ -151,12 +139,6 @@ export interface ItemRemoval {
 }
 
 const REMOVED = ['ok', 'missing', 'changed', 'damaged'] as const;
-/**
- * `closed`: a deletion of the key is in progress, and nothing was deleted. Otherwise for each item, `changed`: it is not
- * the one that was read; `damaged`: it cannot be deleted as it is.
- */
-type RemoveOutcome = 'closed' | readonly (typeof REMOVED)[number][];
-
 const DROPPED = ['ok', 'missing', 'changed'] as const;
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
@@ -212,12 +194,12 @@ export class ItemStore {
       this.shared.forget(bucket);
       return await this.writeMany(bucket, writes);
     }
-    if (cut !== undefined && cut.bytes.length > 0 && isOk(word)) {
-      this.shared.remember(bucket, cut);
-    }
     if (!isOk(word)) {
       const fenced = asFenced(asText(word));
       return writes.map(() => fenced);
+    }
+    if (cut !== undefined && cut.bytes.length > 0) {
+      this.shared.remember(bucket, cut);
     }
     return replies.map(asWriteOutcome);
   }
@@ -248,7 +230,7 @@ export class ItemStore {
   }
 
   /** Reads metadata and length of the log, which outlive the expiry of an item. */
-  async readTrace(kid: string, token: string): Promise<Pick<ItemParts, 'meta' | 'logLength'> | undefined> {
+  async readTrace(kid: string, token: string) {
     const name = redisKeys.item(this.bucketOf(kid, token), token);
     const [meta, log] = asList(await this.redis.command('HMGET', [name, 'm', 'n']));
     return meta === null || log === null
@@ -276,8 +258,7 @@ export class ItemStore {
       bytesLeft -= slice.length;
       slices.push(slice);
     }
-    const [first = new Uint8Array(0), ...others] = slices;
-    return others.length === 0 ? first : Buffer.concat(slices);
+    return slices.length === 1 ? slices[0] : Buffer.concat(slices);
   }
 
   /** Reads items in full as `readMany`, each in one step as `read`. */
@@ -347,8 +328,15 @@ export class ItemStore {
     return taken;
   }
 
-  /** Deletes items of one bucket with their logs, each independently of the others. */
-  async remove(bucket: Bucket, items: readonly ItemRemoval[]): Promise<RemoveOutcome> {
+  /**
+   * Deletes items of one bucket with their logs, each independently of the others. `closed`: a deletion of the key is in
+   * progress, and nothing was deleted. Otherwise for each item, `changed`: it is not the one that was read; `damaged`: it
+   * cannot be deleted as it is.
+   */
+  async remove(
+    bucket: Bucket,
+    items: readonly ItemRemoval[],
+  ): Promise<'closed' | readonly (typeof REMOVED)[number][]> {
     this.noteMoved(bucket);
     const keys = [
       redisKeys.times(bucket),
@@ -362,41 +350,42 @@ export class ItemStore {
       redisKeys.expiries(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
-    const args = items.flatMap(({ token, metaTag, firstTag, proof, refMember }) => [
-      ...[token, metaTag, firstTag, proof, refMember],
-    ]);
-    const reply = await this.redis.run(removeItems, keys, [this.isStreamed ? '1' : '', ...args]);
+    const args: Argument[] = [this.isStreamed ? '1' : ''];
+    for (const { token, metaTag, firstTag, proof, refMember } of items) {
+      args.push(token, metaTag, firstTag, proof, refMember);
+    }
+    const reply = await this.redis.run(removeItems, keys, args);
     return Array.isArray(reply)
       ? asList(reply).map((word) => asOneOf(word, REMOVED))
       : asOneOf(reply, ['closed']);
   }
 
   /** Deletes the sensitive authentication data of an item and replaces its metadata. */
-  async dropSad(
-    kid: string,
-    token: string,
-    meta: Uint8Array,
-    newMeta: Uint8Array,
-  ): Promise<(typeof DROPPED)[number]> {
+  async dropSad(kid: string, token: string, meta: Uint8Array, newMeta: Uint8Array) {
     const bucket = this.bucketOf(kid, token);
     const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
     const act = () => this.redis.run(dropSad, keys, [tagOf(meta), newMeta]);
     return asOneOf(await wantRewrite(this.redis, tagOf(newMeta).toHex(), act), DROPPED);
   }
 
-  /** Returns tokens whose expiry, or the end of whose log after it, has passed. */
-  async dueTokens(bucket: Bucket, { now, logsKept, skip, limit }: DueTokens): Promise<readonly string[]> {
+  /**
+   * Returns `limit` tokens that have expired by `now`, ms since 1970, and by the clock of Redis. With `logsKept`, the time in ms
+   * for which logs are kept after an expiry, those whose log is due.
+   */
+  async dueTokens(
+    bucket: Bucket,
+    now: number,
+    logsKept: number | undefined,
+    skip: number,
+    limit: number,
+  ): Promise<readonly string[]> {
     const args = [now, logsKept ?? '', skip, limit];
-    return asList(await this.redis.runUnreplicated(dueTokens, [redisKeys.expiries(bucket)], args)).map(
-      asText,
-    );
+    const reply = await this.redis.runUnreplicated(dueTokens, [redisKeys.expiries(bucket)], args);
+    return asList(reply).map(asText);
   }
 
   /** Removes items that have expired by the clock of Redis, except their logs; returns their number. */
-  async expire(
-    bucket: Bucket,
-    items: readonly Pick<ItemRemoval, 'token' | 'metaTag' | 'refMember'>[],
-  ): Promise<number> {
+  async expire(bucket: Bucket, items: readonly ItemRemoval[]): Promise<number> {
     const keys = [
       redisKeys.fence(bucket),
       redisKeys.times(bucket),
@@ -439,9 +428,8 @@ export class ItemStore {
     const end = lexEnd(prefix);
     let start = Buffer.concat([Buffer.from('['), prefix]);
     for (;;) {
-      const members = asList(
-        await this.redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, MEMBERS_STEP]),
-      ).map(asBytes);
+      const range = [key, start, end, 'BYLEX', 'LIMIT', 0, MEMBERS_STEP];
+      const members = asList(await this.redis.command('ZRANGE', range)).map(asBytes);
       if (members.length > 0) {
         yield await this.positionsOf(bucket, members.map(tokenOfMember));
       }
@@ -460,8 +448,10 @@ export class ItemStore {
       const range = [redisKeys.expiries(bucket), from, `(${before}`, 'BYSCORE', 'LIMIT', at, MEMBERS_STEP];
       const due = asPairs(await this.redis.command('ZRANGE', [...range, 'WITHSCORES']));
       if (due.length > 0) {
-        const tokens = due.map(([token]) => asText(token));
-        yield await this.positionsOf(bucket, tokens);
+        yield await this.positionsOf(
+          bucket,
+          due.map(([token]) => asText(token)),
+        );
       }
       const [first, last] = [due[0], due.at(-1)].map((pair) => asText(pair?.[1] ?? ''));
       if (due.length < MEMBERS_STEP || last === undefined) {
@@ -513,11 +503,8 @@ export class ItemStore {
     token: string,
     numbers: readonly number[],
   ): Promise<readonly unknown[]> {
-    return numbers.length === 0
-      ? []
-      : asList(
-          await this.redis.command('HMGET', [redisKeys.item(this.bucketOf(kid, token), token), ...numbers]),
-        );
+    const key = redisKeys.item(this.bucketOf(kid, token), token);
+    return numbers.length === 0 ? [] : asList(await this.redis.command('HMGET', [key, ...numbers]));
   }
 
   /** Returns positions of the time index, by a range of `ZRANGE`. */
@@ -562,7 +549,7 @@ function isOne(reply: unknown): boolean {
 }
 
 /** Reads the log field of an item (see bucket-prelude.lua): its length, and the last bytes of its newest entry. */
-function readLogField(log: Buffer): Pick<ItemParts, 'logLength' | 'logTail'> {
+function readLogField(log: Buffer): LogEnd {
   const tailAt = log.length > TAG_BYTES ? log.length - TAG_BYTES : log.length;
   const digits = asText(log.subarray(0, tailAt));
   const logLength = Number(digits);
@@ -597,11 +584,11 @@ function packEntries(entries: readonly Uint8Array[]): PackedEntries {
 }
 
 function littleEndian(numbers: Uint32Array): Uint8Array {
-  const view = new DataView(new ArrayBuffer(4 * numbers.length));
-  for (let i = 0; i < numbers.length; i++) {
-    view.setUint32(4 * i, numbers[i] ?? 0, true);
+  const bytes = Buffer.alloc(4 * numbers.length);
+  for (const [i, number] of numbers.entries()) {
+    bytes.writeUInt32LE(number, 4 * i);
   }
-  return new Uint8Array(view.buffer);
+  return bytes;
 }
 
 /** Returns the upper bound of a range of members that start with `prefix`. */

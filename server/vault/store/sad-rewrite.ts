@@ -78,10 +78,7 @@ export class RewriteStore {
   }
 
   /** Notes the outcome, and for a complete rewrite also the state that was read before it, which it covers. */
-  async finish(
-    outcome: RewriteOutcome,
-    { begun, mark, wanted }: Pick<RewriteState, 'begun' | 'mark' | 'wanted'>,
-  ): Promise<void> {
+  async finish(outcome: RewriteOutcome, begun: number, mark: string, wanted: string): Promise<void> {
     const covered = outcome === 'ok' ? ['begun', begun, 'mark', mark, 'covered', wanted] : [];
     await this.redis.write('HSET', [redisKeys.rewrite, 'outcome', outcome, ...covered]);
   }

@@ -1,4 +1,4 @@
-import { createMemory, type Memory } from '../../core/cache.ts';
+import { Memory } from '../../core/cache.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 
@@ -32,7 +32,7 @@ interface Cut extends Whole {
  * syncs. Redis stores each item whole.
  */
 export class SharedBytes {
-  private readonly kept: Memory<{ readonly key: string; readonly bytes: Uint8Array }> = createMemory(
+  private readonly kept: Memory<{ readonly key: string; readonly bytes: Uint8Array }> = new Memory(
     KEPT_MAX,
     KEPT_MS,
     () => performance.now(),

@@ -35,7 +35,7 @@ local function item_at(i)
   return KEYS[key], KEYS[key + 1], unpack(ARGV, arg + 1, arg + ITEM_ARGS)
 end
 
--- Whether the item exists: it has not expired, and is not due.
+-- Returns true if the item exists: it has not expired, and is not due.
 local function is_live(key, token)
   local due = call('ZSCORE', expiries, token)
   return call('HEXISTS', key, 'c') == 1 and not (due and tonumber(due) <= now)

@@ -1,7 +1,7 @@
 /** What a credential that may use a card tries in order to see it, and what becomes of each attempt. */
 import { isDeepStrictEqual } from 'node:util';
 import { ROUTES } from '../../../server/boot/routes.ts';
-import { METHODS } from '../../../server/outbound/call.ts';
+import { PROXY_METHODS } from '../../../server/core/third-party.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { jobsDone, type OrderChanges, proxyPost, requestTo } from '../../helpers/proxy.ts';
 import { ECHOES, SPLIT } from './echoes.ts';
@@ -194,7 +194,7 @@ async function* tryMore(stage: Stage): AsyncGenerator<Attempted> {
   for (const [attempt, request] of Object.entries(bad)) {
     yield told(attempt, await post(request));
   }
-  for (const method of METHODS) {
+  for (const method of PROXY_METHODS) {
     const body = method === 'GET' || method === 'HEAD' ? {} : { body: '{"a":"{{card_number}}"}' };
     const request = { method, url: `${url}?a={{card_number}}`, headers: [], ...body };
     yield told(`the method ${method}`, await post(request));

@@ -159,12 +159,12 @@ describe('the policy of a form with', () => {
 });
 
 test('files come from the hosts of the settings alone, whatever their integrity claims', () => {
-  expect(parsePolicy(filePolicy({ settings: {}, script: OURS }))).toEqual({
+  expect(parsePolicy(filePolicy({}, OURS))).toEqual({
     'script-src': ["'unsafe-inline'", OURS],
     'style-src': ["'unsafe-inline'"],
   });
   const settings = { css_links: [SHEET], js_links: [SCRIPT], embedded_js: 'eA==' };
-  expect(parsePolicy(filePolicy({ settings, script: OURS }))).toEqual({
+  expect(parsePolicy(filePolicy(settings, OURS))).toEqual({
     'script-src': ["'unsafe-inline'", OURS, 'https://js.example'],
     'style-src': ["'unsafe-inline'", 'https://css.example:8443'],
   });

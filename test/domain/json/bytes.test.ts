@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import {
-  createJsonWriter,
-  encodeJson,
-  writeByte,
-  writeJson,
-  writtenBytes,
-} from '../../../server/domain/json/bytes.ts';
+import { encodeJson, JsonWriter } from '../../../server/domain/json/bytes.ts';
 import { type JsonValue, stringifyJson } from '../../../server/domain/json/json.ts';
 import { anyText, jsonObject, textOf } from './arbitrary.ts';
 
@@ -25,11 +19,11 @@ describe('encodeJson', () => {
   );
 
   test('a writer keeps what it has when it grows', () => {
-    const writer = createJsonWriter();
+    const writer = new JsonWriter();
     for (let at = 0; at < 5000; at++) {
-      writeByte(writer, 0x20);
+      writer.byte(0x20);
     }
-    writeJson(writer, 'x');
-    expect(textOf(writtenBytes(writer))).toBe(`${' '.repeat(5000)}"x"`);
+    writer.value('x');
+    expect(textOf(writer.written())).toBe(`${' '.repeat(5000)}"x"`);
   });
 });

@@ -68,7 +68,7 @@ describe('no reply', () => {
   });
 
   test('that is not who it should be is not asked again', () => {
-    const attempt = { ...broken('target_unreachable', false), reason: 'certificate' };
+    const attempt = { ...broken('target_unreachable', false), reason: 'certificate' } as const;
     expect(judgeAttempt(attempt, state())).toEqual({
       kind: 'failure',
       code: 'target_unreachable',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
+import { PROXY_METHODS } from '../../../server/core/third-party.ts';
 import {
   JsonNumber,
   type JsonObject,
@@ -7,11 +8,7 @@ import {
   parseStoredObject,
 } from '../../../server/domain/json/json.ts';
 import { PROXY_LIMITS } from '../../../server/domain/proxy/fields.ts';
-import {
-  PROXY_METHODS,
-  parseNetworkTokenOrder,
-  parseProxyOrder,
-} from '../../../server/domain/proxy/request.ts';
+import { parseNetworkTokenOrder, parseProxyOrder } from '../../../server/domain/proxy/request.ts';
 import { bodyFormat } from '../../../server/domain/text/media-type.ts';
 import { utf8 } from '../json/arbitrary.ts';
 

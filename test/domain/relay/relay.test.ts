@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { JsonNumber, type JsonValue } from '../../../server/domain/json/json.ts';
 import { fillRelay, type ValueOf } from '../../../server/domain/relay/fill.ts';
-import { staysAsItIs } from '../../../server/domain/relay/glance.ts';
 import {
   headersToReturn,
   headersToSend,
@@ -15,7 +14,7 @@ import {
   sentNumber,
   tokensOf,
 } from '../../../server/domain/relay/placeholder.ts';
-import { type Showing, showReply } from '../../../server/domain/relay/sight.ts';
+import { type Showing, showReply, staysAsItIs } from '../../../server/domain/relay/sight.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 
 const NUMBER = '4111111111111111';

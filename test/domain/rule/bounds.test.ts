@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, jsonByteLength } from '../../../server/domain/json/json.ts';
 import { parsePath } from '../../../server/domain/json/path.ts';
-import { createRuleBudget } from '../../../server/domain/rule/budget.ts';
+import { createWorkBudget } from '../../../server/domain/rule/budget.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
 import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/engine.ts';
-import { copyJson, createWorkingObject } from '../../../server/domain/rule/working.ts';
+import { copyJson, WorkingObject } from '../../../server/domain/rule/working.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { jsonObject } from '../json/arbitrary.ts';
 import { HOSTILE_PROGRAMS } from './hostile.ts';
@@ -66,7 +66,7 @@ describe('time', () => {
   });
 
   test('steps are bounded even when the clock stands still', () => {
-    const { spend } = createRuleBudget(() => 0);
+    const { spend } = createWorkBudget(() => 0);
     spend(1_000_000);
     expect(() => spend(1)).not.toThrow();
     expect(() => spend(1000)).toThrow(VaultError);
@@ -108,7 +108,7 @@ describe('size and depth', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(field, value), { maxLength: 12 }), (writes) => {
         const fill = (extra: number): void => {
-          const working = createWorkingObject(new Map());
+          const working = new WorkingObject(new Map());
           for (const [path, written] of writes) {
             working.write(parsePath(path), copyJson(written));
           }

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
-  checkpointKey,
-  isOwnCheckpoint,
-  signCheckpoint,
-} from '../../../workers/crypto/log/audit-checkpoint.ts';
-import {
   type AuditEvent,
   CHAIN_BEGIN,
   followsMark,
@@ -15,6 +10,7 @@ import {
   sealAuditEntry,
   sealAuditMark,
 } from '../../../workers/crypto/log/audit-entry.ts';
+import { checkpointKey, isOwnCheckpoint, signCheckpoint } from '../../../workers/crypto/log/checkpoint.ts';
 import { expectRefused, filled, hex, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();

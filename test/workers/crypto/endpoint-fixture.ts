@@ -7,9 +7,9 @@ import {
   openPolicy,
   openRetrieveWrap,
   type SealedEndpoint,
+  type SecretKind,
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
-import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
 import {
   generationOf,
   newGeneration,

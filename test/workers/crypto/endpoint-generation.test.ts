@@ -5,9 +5,9 @@ import {
   openCaptureWrap,
   openPolicy,
   openRetrieveWrap,
+  type SecretKind,
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
-import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
 import type { ItemOwner } from '../../../workers/crypto/item/envelope.ts';
 import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { tokenDigest } from '../../../workers/crypto/item/lookup.ts';

@@ -1,12 +1,13 @@
 /** Endpoints out of place: records moved or mixed with others, and each kind taken for the other. */
 import { describe, expect, test } from 'bun:test';
 import {
+  checkEndpointSecret,
+  EndpointSecretError,
   openCaptureWrap,
   openPolicy,
   openRetrieveWrap,
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
-import { checkEndpointSecret, EndpointSecretError } from '../../../workers/crypto/endpoint/secret.ts';
 import { unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test';
-import { openPolicy, openRetrieveWrap, sealEndpoint } from '../../../workers/crypto/endpoint/record.ts';
 import {
   checkEndpointSecret,
   deriveEndpointKey,
   EndpointSecretError,
   endpointSecretText,
+  openPolicy,
+  openRetrieveWrap,
   type SecretKind,
-} from '../../../workers/crypto/endpoint/secret.ts';
+  sealEndpoint,
+} from '../../../workers/crypto/endpoint/record.ts';
 import { generationOf, publicHalfOf } from '../../../workers/crypto/key/unlocked.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';

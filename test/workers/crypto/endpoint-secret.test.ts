@@ -8,7 +8,7 @@ import {
   newEndpointSecret,
   parseEndpointSecret,
   type SecretKind,
-} from '../../../workers/crypto/endpoint/secret.ts';
+} from '../../../workers/crypto/endpoint/record.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { hkdf } from '../../../workers/crypto/primitives/symmetric.ts';

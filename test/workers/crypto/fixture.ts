@@ -1,9 +1,14 @@
 /** What the tests of the record formats share: fixed contexts, cheap Argon2, and ways to damage a record. */
 import { expect } from 'bun:test';
 import type { ItemContext } from '../../../workers/crypto/item/meta.ts';
-import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/key/record.ts';
 import { type Generation, type UnlockedKey, unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
-import { createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import {
+  bindVaultKey,
+  COMMITMENT_BYTES,
+  createVaultKey,
+  unlockVaultKey,
+  vaultKeyHead,
+} from '../../../workers/crypto/key/vault-key.ts';
 import { verifyLogPart } from '../../../workers/crypto/log/entry.ts';
 import {
   concat,
@@ -16,7 +21,7 @@ import {
 import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { ARGON2_FLOOR, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
 import { NONCE_BYTES, SALT_BYTES, sealAt, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
-import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
 import { ROOT_PLACE } from '../../../workers/jobs/root-keys.ts';
 
@@ -36,7 +41,7 @@ export const IDS = { ...CONTEXT, token: 'token-1' } as const;
 export const PASSPHRASE = utf8('correct horse battery staple');
 
 export function sealerOf(env = 'staging', masterKey = filled(32, 7)): ServiceSealer {
-  return createServiceSealer({ env, ring: { writeId: 'a', keys: new Map([['a', masterKey]]) } });
+  return new ServiceSealer(env, 'a', [['a', masterKey]]);
 }
 
 export const PROCESS_KEY = filled(32, 3);

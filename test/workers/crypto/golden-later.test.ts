@@ -2,12 +2,15 @@
 import { expect, test } from 'bun:test';
 import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
 import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
-import { openItem } from '../../../workers/crypto/item/item.ts';
+import { generationOfItem, openItem, openPatched } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { generationOfItem, openPatched } from '../../../workers/crypto/item/patch.ts';
 import { generationOf, publicHalfOf } from '../../../workers/crypto/key/unlocked.ts';
-import { changeText, parseChange } from '../../../workers/crypto/log/audit-change.ts';
-import { openAuditEntry, openAuditMark } from '../../../workers/crypto/log/audit-entry.ts';
+import {
+  changeText,
+  openAuditEntry,
+  openAuditMark,
+  parseChange,
+} from '../../../workers/crypto/log/audit-entry.ts';
 import { textOf, utf8, X_WING_SUITE, X25519_SUITE } from '../../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';

@@ -6,16 +6,19 @@ import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
 import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
 import { encodeReference, identityTag, tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
-import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm } from '../../../workers/crypto/key/warm.ts';
-import { checkpointKey, isOwnCheckpoint } from '../../../workers/crypto/log/audit-checkpoint.ts';
 import {
   CHAIN_BEGIN,
   followsMark,
   openAuditEntry,
   openAuditMark,
 } from '../../../workers/crypto/log/audit-entry.ts';
+import {
+  checkpointKey,
+  isOwnCheckpoint,
+  isOwnHeadsCheckpoint,
+} from '../../../workers/crypto/log/checkpoint.ts';
 import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
 import {
   headTerm,
@@ -26,7 +29,6 @@ import {
   openBucketHeads,
   openHeadsMark,
 } from '../../../workers/crypto/log/heads.ts';
-import { isOwnHeadsCheckpoint } from '../../../workers/crypto/log/heads-checkpoint.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { verifyGenerated, verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';

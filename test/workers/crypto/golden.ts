@@ -2,7 +2,7 @@
 
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import golden from '../../vectors/golden-records.json';
 import { FLOOR, hex } from './fixture.ts';
 
@@ -13,7 +13,7 @@ export const ids = { ...ctx, token: inputs.token };
 
 export function sealerFor(env: string): ServiceSealer {
   const keys = new Map([[inputs.ringId, hex(inputs.masterKey)]]);
-  return createServiceSealer({ env, ring: { writeId: inputs.ringId, keys } });
+  return new ServiceSealer(env, inputs.ringId, keys);
 }
 export const sealer = sealerFor(inputs.env);
 

@@ -2,12 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { ERRORS } from '../../../server/core/error-table.ts';
-import { bytesOfIp, textOfIp } from '../../../workers/crypto/log/address.ts';
 import { openLogEntry, sealLogEntry, tagOf } from '../../../workers/crypto/log/entry.ts';
 import {
   type ActionLogEntry,
+  bytesOfIp,
   decodeLogEntry,
   encodeLogEntry,
+  textOfIp,
 } from '../../../workers/crypto/log/entry-content.ts';
 import { outcomeNumber, outcomeOf } from '../../../workers/crypto/log/outcome.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';

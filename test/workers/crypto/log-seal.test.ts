@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'bun:test';
-import { openLogEntry, sealLogEntry, tagOf } from '../../../workers/crypto/log/entry.ts';
-import { renewLogRecord, writerOfLog } from '../../../workers/crypto/log/seal.ts';
-import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
+import {
+  openLogEntry,
+  renewLogRecord,
+  sealLogEntry,
+  tagOf,
+  writerOfLog,
+} from '../../../workers/crypto/log/entry.ts';
+import { ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { expectDamageRefused, expectRefused, filled, flipped, IDS, verifyWholeLog } from './fixture.ts';
 
 const OLD = ['old', filled(32, 7)] as const;
 const NEW = ['new', filled(32, 9)] as const;
 function ringOf(writeId: string, ...keys: readonly (readonly [string, Uint8Array])[]) {
-  return createServiceSealer({ env: 'staging', ring: { writeId, keys: new Map(keys) } });
+  return new ServiceSealer('staging', writeId, keys);
 }
 const before = ringOf('old', OLD);
 const both = ringOf('new', NEW, OLD);

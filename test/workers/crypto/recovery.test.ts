@@ -1,6 +1,5 @@
 /** Recovery records: the golden one, which must open for ever, and what somebody with the master key could write. */
 import { describe, expect, test } from 'bun:test';
-import { COMMITMENT_BYTES, parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import {
   makeRecovery,
   openRecovery,
@@ -10,8 +9,10 @@ import {
 } from '../../../workers/crypto/key/recovery.ts';
 import { combineShares, splitSecret } from '../../../workers/crypto/key/share.ts';
 import {
+  COMMITMENT_BYTES,
   changePassphrase,
   type KeyRecords,
+  parseVaultKey,
   recoverVaultKey,
   replaceRecovery,
   throwawayKey,

@@ -1,11 +1,7 @@
 import { describe, expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import {
-  createServiceSealer,
-  createSubkeys,
-  type Purpose,
-} from '../../../workers/crypto/record/service-record.ts';
+import { createSubkeys, type Purpose, ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { expectRefused, filled, flipped, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();
@@ -13,10 +9,11 @@ const PLACE = ['record', 'account-1', 'rule', ['a', 'b']] as const;
 const sealedRule = sealer.seal(...PLACE, utf8('a rule'));
 
 function ringOf(writeId: string, ...ids: string[]) {
-  return createServiceSealer({
-    env: 'staging',
-    ring: { writeId, keys: new Map(ids.map((id) => [id, filled(32, id.charCodeAt(0))])) },
-  });
+  return new ServiceSealer(
+    'staging',
+    writeId,
+    ids.map((id) => [id, filled(32, id.charCodeAt(0))]),
+  );
 }
 
 describe('seal and open', () => {
@@ -40,7 +37,7 @@ describe('seal and open', () => {
   });
 
   test('another purpose, account, kind, path, environment or master key is refused', () => {
-    const { open } = sealer;
+    const open: typeof sealer.open = (...args) => sealer.open(...args);
     expectRefused(() => open('job', 'account-1', 'rule', ['a', 'b'], sealedRule));
     expectRefused(() => open('record', 'account-2', 'rule', ['a', 'b'], sealedRule));
     expectRefused(() => open('record', 'account-1', 'form', ['a', 'b'], sealedRule));

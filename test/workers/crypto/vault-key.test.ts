@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test';
-import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
-import { changePassphrase, createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import {
+  changePassphrase,
+  createVaultKey,
+  parseVaultKey,
+  unlockVaultKey,
+} from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
 import { concat, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { ARGON2_DEFAULT } from '../../../workers/crypto/primitives/kdf.ts';

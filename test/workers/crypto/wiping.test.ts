@@ -1,12 +1,11 @@
 /** No buffer that is made while a key is sealed holds a secret of it afterwards. */
 import { afterAll, expect, spyOn, test } from 'bun:test';
-import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
+import type { SecretKind } from '../../../workers/crypto/endpoint/record.ts';
 import { envelopeBytes, newDek, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { generationOf, ownerKeyOf } from '../../../workers/crypto/key/unlocked.ts';
-import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { sealWarm } from '../../../workers/crypto/key/warm.ts';
 import { PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { deriveKek } from '../../../workers/crypto/primitives/kdf.ts';

@@ -1,9 +1,8 @@
 /** What is sealed to X-Wing: envelopes, who waits for what, and keys that have generations of both suites. */
 import { describe, expect, test } from 'bun:test';
 import { type PartContext, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
-import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { changePassphrase, parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
 import {
   IntegrityError,

@@ -2,16 +2,14 @@
 import { describe, expect, test } from 'bun:test';
 import { XWing } from '@noble/post-quantum/hybrid.js';
 import { IntegrityError } from '../../../workers/crypto/primitives/bytes.ts';
-import {
-  exportXWing,
-  setupXWingReceiver,
-  setupXWingSender,
-} from '../../../workers/crypto/primitives/hpke-x-wing.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
 import {
   decapsulate,
   encapsulate,
+  exportXWing,
   generateXWingPair,
+  setupXWingReceiver,
+  setupXWingSender,
   X_WING_ENC_BYTES,
   X_WING_PUBLIC_BYTES,
   xWingPointOf,

@@ -1,9 +1,8 @@
 /** Work that needs what the runtime gives later runs again: one wait for all that a job needs, and none that waits for ever. */
 import { describe, expect, spyOn, test } from 'bun:test';
 import { type PartContext, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import { sealItem } from '../../../workers/crypto/item/item.ts';
+import { openPatched, sealItem, sealPatch } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { openPatched, sealPatch } from '../../../workers/crypto/item/patch.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';

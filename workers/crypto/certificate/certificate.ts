@@ -1,24 +1,19 @@
-/** Client certificates: reading one that a caller sends, and what the TLS client is given to present it. */
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { equalBytes } from '../primitives/bytes.ts';
 import { readPem, toPem, toPemBytes } from '../primitives/pem.ts';
 
-/** Why a certificate is not accepted. */
 type Fault = 'certificate_invalid' | 'certificate_private_key' | 'certificate_mismatch';
 
-/** What was sent is not a certificate that can be presented. Callers answer `code`. */
+/** The sent text is not a certificate that can be presented. Callers answer `code`. */
 export class CertificateError extends Error {
-  readonly code: Fault;
-
-  constructor(code: Fault) {
+  constructor(readonly code: Fault) {
     super('The certificate was rejected.');
     this.name = 'CertificateError';
-    this.code = code;
   }
 }
 
-/** A certificate as it was read. All PEM in it was written anew: nothing of the caller's text is left. */
-export interface ClientCertificate {
+/** A parsed certificate. All PEM in it was written again: nothing of the caller's text is left. */
+interface ClientCertificate {
   readonly certPem: string;
   /** The certificates above it, each the issuer of the one before; empty when none were sent. */
   readonly chain: readonly string[];
@@ -30,7 +25,7 @@ export interface ClientCertificate {
   readonly expiry: string;
 }
 
-/** What the TLS client is given. */
+/** The input of the TLS client. */
 export interface ClientCredential {
   readonly certPem: string;
   /** PKCS #8 in PEM, as bytes. The caller wipes it. */
@@ -41,7 +36,6 @@ export interface ClientCredential {
 const TEXT_MAX = 65_536;
 const CERTIFICATES_MAX = 8;
 
-/** Throws the error of a fault. */
 function reject(code: Fault): never {
   throw new CertificateError(code);
 }
@@ -54,12 +48,12 @@ function parse(der: Uint8Array): X509Certificate {
   } catch {
     return reject('certificate_invalid');
   }
-  // The runtime reads past bytes that follow the certificate.
+  // The runtime ignores bytes that follow the certificate.
   return equalBytes(certificate.raw, der) ? certificate : reject('certificate_invalid');
 }
 
 /**
- * Whether one certificate stands above another: a CA, not the same, with matching names, whose key verifies the
+ * Checks that a certificate was issued by another: a CA, not the same, with matching names, whose key verifies the
  * signature. Times are not checked: the third party decides about those.
  */
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
@@ -75,7 +69,7 @@ function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): bool
   }
 }
 
-/** The two types that `createCsr` makes; no other key can belong to a request of ours. */
+/** Checks for the two types of key that `createCsr` makes. */
 function isKeyOfOurs({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
   return (
     (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') ||
@@ -83,7 +77,7 @@ function isKeyOfOurs({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): bo
   );
 }
 
-/** SubjectPublicKeyInfo DER of the key; a curve that the runtime does not know is none of ours either. */
+/** SubjectPublicKeyInfo DER of the key; `createCsr` uses no curve that the runtime does not know. */
 function publicKeyOf(certificate: X509Certificate): Uint8Array {
   let key: KeyObject;
   try {
@@ -102,10 +96,10 @@ function expiryOf({ validToDate }: X509Certificate): string {
 }
 
 /**
- * Reads one certificate in PEM, which those that issued it may follow, each after the one that it issued: at
- * most eight, in at most 65,536 characters. An expired one is read like any other, since the third party decides.
- * Rejects with `CertificateError`: `certificate_private_key` for a text with a private key in it,
- * `certificate_mismatch` for a key of a type that no request of ours has, `certificate_invalid` for all else.
+ * Reads one certificate in PEM, optionally followed by its issuers, each after the one that it issued: at most eight, in at
+ * most 65,536 characters. An expired one is read like any other, since the third party decides. Rejects with
+ * `CertificateError`: `certificate_private_key` for a text with a private key in it, `certificate_mismatch` for a key of a
+ * type that `createCsr` does not make, `certificate_invalid` for all else.
  */
 export function readCertificate(pem: string): ClientCertificate {
   if (pem.length > TEXT_MAX) {
@@ -140,14 +134,14 @@ export function readCertificate(pem: string): ClientCertificate {
   };
 }
 
-/** Whether a certificate was issued for the public key of a request, both as SubjectPublicKeyInfo DER. */
-export function matchesKey(certificate: Pick<ClientCertificate, 'publicKey'>, spki: Uint8Array): boolean {
+/** Checks that a certificate was issued for the public key of a request, as SubjectPublicKeyInfo DER. */
+export function matchesKey(certificate: ClientCertificate, spki: Uint8Array): boolean {
   return equalBytes(certificate.publicKey, spki);
 }
 
 /**
- * Certificate, chain and private key (PKCS #8 DER) as a TLS client takes them. The private key exists as bytes
- * alone, never as text; the caller wipes what it gave and what it got once the connection is made.
+ * Certificate, chain and private key (PKCS #8 DER) for a TLS client. The private key exists as bytes alone, never as text;
+ * the caller wipes both forms once the connection is made.
  */
 export function clientCredential(parts: {
   readonly certPem: string;

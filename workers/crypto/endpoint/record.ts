@@ -1,12 +1,12 @@
 /**
- * The two records of an endpoint, each sealed as a service record at the endpoint's id.
+ * Endpoint secrets, and the two records of an endpoint, each sealed as a service record at the endpoint's id.
  *
- * Policy, what the endpoint may do: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
+ * Policy, the rights of the endpoint: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
  *
- * Wrap, what the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
- * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of
- * every generation up to its own (`pairsOf`). It goes when the endpoint is stopped. It is bound to the whole policy, so that
- * somebody who has the service master key, but not the secret, can change nothing of what a living endpoint may do.
+ * Wrap, which the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
+ * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of every
+ * generation up to its own (`pairsOf`). It is removed when the endpoint is stopped. It is bound to the whole policy, so that
+ * the service master key without the secret cannot change the rights of an active endpoint.
  */
 import {
   generationOf,
@@ -24,6 +24,8 @@ import { aad } from '../primitives/aad.ts';
 import {
   concat,
   EMPTY,
+  equalBytes,
+  fromBase64,
   HEADER_BYTES,
   headerSuite,
   IntegrityError,
@@ -37,18 +39,153 @@ import {
   X_WING_SUITE,
 } from '../primitives/bytes.ts';
 import { POINT_BYTES } from '../primitives/hpke.ts';
-import { NONCE_BYTES, openAt, SALT_BYTES, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
+import { randomBytes } from '../primitives/random.ts';
+import {
+  hkdf,
+  KEY_BYTES,
+  NONCE_BYTES,
+  openAt,
+  SALT_BYTES,
+  sealAt,
+  sha256,
+  TAG_BYTES,
+} from '../primitives/symmetric.ts';
 import { X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
-import {
-  ENDPOINT_COMMITMENT_BYTES,
-  type EndpointId,
-  type EndpointName,
-  endpointKeyOf,
-  newEndpointSecret,
-  type SecretCheck,
-  type SecretKind,
-} from './secret.ts';
+
+/** The use of a secret: to store items, or to read them. Neither kind can replace the other. */
+export type SecretKind = 'capture' | 'retrieve';
+
+/** Names one endpoint: the place that its records are bound to. */
+interface EndpointId {
+  readonly env: string;
+  readonly aid: string;
+  readonly id: string;
+}
+
+/** Names one endpoint and its kind, which its secret is bound to. */
+interface EndpointName extends EndpointId {
+  readonly kind: SecretKind;
+}
+
+/** The members of a policy record that check a secret. Neither value is of use without the secret. */
+interface SecretCheck {
+  readonly salt: Uint8Array;
+  readonly commitment: Uint8Array;
+}
+
+/** The secret given is malformed, or is not this endpoint's. Callers answer `endpoint_refused`. */
+export class EndpointSecretError extends Error {
+  constructor() {
+    super('The secret does not open this endpoint.');
+    this.name = 'EndpointSecretError';
+  }
+}
+
+/** The commitment identifies a secret in the policy: the second half of the derived bytes. */
+const COMMITMENT_BYTES = 32;
+
+/** 256 random bits: a secret cannot be guessed, so checking one needs no slow hash. */
+const SECRET_BYTES = 32;
+/** The text of a secret: five characters that name its kind, and 43 of base64url (RFC 4648, section 5). */
+const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
+const PREFIX_CHARACTERS = 5;
+const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
+/** Replaces a malformed secret, so that rejecting one takes as long as rejecting a wrong one. */
+const NO_SECRET = new Uint8Array(SECRET_BYTES);
+
+/** The text of a secret, 48 characters: `vcs1_` or `vrs1_` and the 32 bytes in base64url without padding. */
+export function endpointSecretText(kind: SecretKind, secret: Uint8Array): string {
+  return PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
+}
+
+/**
+ * The 32 bytes of a secret's text; undefined for any text but that of `endpointSecretText`: another prefix, length or
+ * alphabet, or unused bits set in the last character.
+ */
+export function parseEndpointSecret(kind: SecretKind, text: Uint8Array): Uint8Array | undefined {
+  if (text.length !== SECRET_CHARACTERS) {
+    return undefined;
+  }
+  const given = Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1');
+  const secret = fromBase64(given.slice(PREFIX_CHARACTERS), { alphabet: 'base64url' });
+  if (secret && endpointSecretText(kind, secret) === given) {
+    return secret;
+  }
+  wipe(secret);
+  return undefined;
+}
+
+/**
+ * HKDF-SHA-256 of the secret for its place: the key of the wrap and the commitment, 32 bytes each. The caller wipes both.
+ */
+export function deriveEndpointKey(
+  place: EndpointName,
+  salt: Uint8Array,
+  secret: Uint8Array,
+): { readonly key: Uint8Array; readonly commitment: Uint8Array } {
+  const info = aad('cardvault endpoint secret', [place.env, place.aid, place.kind, place.id, salt]);
+  const derived = hkdf(secret, info, KEY_BYTES + COMMITMENT_BYTES);
+  return { key: derived.subarray(0, KEY_BYTES), commitment: derived.subarray(KEY_BYTES) };
+}
+
+/**
+ * A fresh secret, its fresh salt, and the key and the commitment of both, which the caller wipes. The text is the only form
+ * of the secret that is left, and it is not stored.
+ */
+export function newEndpointSecret(
+  place: EndpointName,
+): SecretCheck & { readonly key: Uint8Array; readonly text: string } {
+  const secret = randomBytes(SECRET_BYTES);
+  try {
+    const salt = randomBytes(SALT_BYTES);
+    return { salt, text: endpointSecretText(place.kind, secret), ...deriveEndpointKey(place, salt, secret) };
+  } finally {
+    wipe(secret);
+  }
+}
+
+/**
+ * The wrap's key for the right secret, undefined for any other, after the same work: one HKDF and one comparison in constant
+ * time, so that timing reveals nothing about a guess.
+ */
+function matchSecret(
+  place: EndpointName,
+  check: SecretCheck,
+  secretText: Uint8Array,
+): Uint8Array | undefined {
+  const secret = parseEndpointSecret(place.kind, secretText);
+  const { key, commitment } = deriveEndpointKey(place, check.salt, secret ?? NO_SECRET);
+  try {
+    const isSame = equalBytes(commitment, check.commitment);
+    return isSame && secret ? new Uint8Array(key) : undefined;
+  } finally {
+    wipe(secret, key, commitment);
+  }
+}
+
+/**
+ * Checks a secret with the policy of its endpoint alone: for one that is stopped or expired, whose wrap is gone. The
+ * commitment is compared in constant time, and a malformed secret costs as much as a wrong one.
+ */
+export function checkEndpointSecret(
+  place: EndpointName,
+  check: SecretCheck,
+  secretText: Uint8Array,
+): boolean {
+  const key = matchSecret(place, check, secretText);
+  wipe(key);
+  return key !== undefined;
+}
+
+/** The key of an endpoint's wrap, which the caller wipes; `EndpointSecretError` as `checkEndpointSecret`. */
+export function endpointKeyOf(place: EndpointName, check: SecretCheck, secretText: Uint8Array): Uint8Array {
+  const key = matchSecret(place, check, secretText);
+  if (!key) {
+    throw new EndpointSecretError();
+  }
+  return key;
+}
 
 /** Names a wrap to be opened: its vault key and its generation are those in the policy's JSON. */
 export interface EndpointWrapId extends EndpointId {
@@ -58,45 +195,43 @@ export interface EndpointWrapId extends EndpointId {
 
 /** A new endpoint, as it is stored, and its secret, which is not. */
 export interface SealedEndpoint {
-  /** Handed to the caller once. */
+  /** Returned to the caller once. */
   readonly secret: string;
   readonly policyRecord: Uint8Array;
   readonly wrapRecord: Uint8Array;
   /** The generation that the endpoint works with. */
   readonly gen: number;
-  /** See `policyDigest`. */
   readonly digest: string;
 }
 
-/** An endpoint's policy, opened by the service alone. */
+/** An endpoint's policy, which the service can open alone. */
 export interface OpenedPolicy extends SecretCheck {
   readonly json: Uint8Array;
   /** SHA-256 of the whole plaintext, which the wrap is bound to. */
   readonly hash: Uint8Array;
 }
 
-/** What a capture endpoint works with: enough to store an item, and nothing to read one. Disposing of it wipes it. */
+/** The key of a capture endpoint: it stores items, and cannot read them. Disposing of it wipes it. */
 export interface CaptureKey extends PublicGeneration, Disposable {
   /** Makes deterministic tokens. */
   readonly tokenKey: Uint8Array;
 }
 
-/** The plaintext of a policy record. */
 const POLICY_VERSION = 0x01;
 const SALT_AT = 1;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
 /** Of the hash, which has a random salt in it: no two creations have the same. */
 const POLICY_DIGEST_BYTES = 16;
-const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
+const JSON_AT = COMMITMENT_AT + COMMITMENT_BYTES;
 
-/** Where the sealed part of a wrap begins. */
+/** Offset of the sealed part of a wrap. */
 const NONCE_AT = HEADER_BYTES + 4;
 const TYPES: Readonly<Record<SecretKind, RecordType>> = {
   capture: TYPE.captureWrap,
   retrieve: TYPE.retrieveWrap,
 };
 
-/** AAD of a wrap. The kind is the type byte in `head`, and stands once more in the derivation of the key. */
+/** AAD of a wrap. The kind is the type byte in `head`, and enters the derivation of the key too. */
 function bindWrap(
   { env, aid, kid, id }: EndpointId & { readonly kid: string },
   head: Uint8Array,
@@ -105,10 +240,7 @@ function bindWrap(
   return aad('cardvault endpoint', [head, env, aid, kid, id, policyHash]);
 }
 
-/**
- * Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. The plaintext is
- * wiped.
- */
+/** Wraps an open vault key under a key for this wrap alone, bound to its place and its policy. The plaintext is wiped. */
 function sealWrap(
   place: EndpointName & { readonly kid: string },
   wrapKey: Uint8Array,
@@ -129,14 +261,14 @@ function sealWrap(
   }
 }
 
-/** The first 16 bytes of a policy's hash in hex: names one creation, and stays when the record is re-encrypted. */
+/** The first 16 bytes of a policy's hash in hex: identifies one creation, and stays when the record is re-encrypted. */
 export function policyDigest(hash: Uint8Array): string {
   return hash.subarray(0, POLICY_DIGEST_BYTES).toHex();
 }
 
 /**
- * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
- * policy, whose bytes are bound as they are: nothing here reads them. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
+ * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the policy, whose bytes
+ * are bound unread. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
 export function sealEndpoint(
   sealer: ServiceSealer,
@@ -166,8 +298,8 @@ export function sealEndpoint(
 }
 
 /**
- * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Only a
- * holder of the service master key can have edited it; against one, only the wrap proves it.
+ * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Only a holder of the
+ * service master key can have edited it; against one, only the wrap proves it.
  */
 export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uint8Array): OpenedPolicy {
   const plain = sealer.open('record', place.aid, 'endpoint', [place.id], record);
@@ -190,8 +322,8 @@ function secretBytes(kind: SecretKind, gen: number, suite: Suite): number {
 }
 
 /**
- * The plaintext of a wrap, of the length that kind, generation and suite ask for. The secret is checked first: a caller who
- * has it not learns nothing of the wrap, not even that it is damaged.
+ * The plaintext of a wrap, of the length for kind, generation and suite. The secret is checked first: a caller without it
+ * learns nothing of the wrap, not even that it is damaged.
  */
 function openWrap(
   sealer: ServiceSealer,
@@ -238,9 +370,9 @@ export function openCaptureWrap(
 }
 
 /**
- * Opens a retrieval endpoint: a vault key that reads items of every generation up to the endpoint's own. Its
- * token key is empty, for a retrieval makes no tokens. That both halves of a generation belong together is
- * proven by the seal alone, without an X25519. Errors as `openCaptureWrap`; the caller disposes of it.
+ * Opens a retrieval endpoint: a vault key that reads items of every generation up to the endpoint's own. Its token key is
+ * empty, since a retrieval makes no tokens. The seal alone, without an X25519, proves that both halves of a generation
+ * belong together. Errors as `openCaptureWrap`; the caller disposes of it.
  */
 export function openRetrieveWrap(
   sealer: ServiceSealer,

@@ -1,5 +1,5 @@
 /**
- * Sealing keys: P-256 pairs of a day each, to which browsers seal what they send to capture endpoints.
+ * Sealing keys: P-256 pairs of a day each, to which browsers seal the bodies that they send to capture endpoints.
  *
  * Record: a service record (kind `sealing key`, path `[day]`) of `version 1 | private key 32 | public key 65`.
  *
@@ -11,7 +11,7 @@ import { generateP256Pair, openP256, P256_POINT_BYTES, P256_SCALAR_BYTES } from 
 import { sha256 } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 
-/** What a sealed body is bound to: as the request names it, not as the endpoint completes it. */
+/** The names that a sealed body is bound to: as in the request, not as the endpoint completes it. */
 export interface SealedFor {
   readonly id: string;
   readonly reference?: string | undefined;
@@ -19,8 +19,8 @@ export interface SealedFor {
 }
 
 /** An open key. Disposing of it wipes the private half. */
-export interface SealingPair extends KeyPair, Disposable {
-  /** The day and the first 8 bytes of SHA-256 of the public key in hex: a key that was lost is another one. */
+interface SealingPair extends KeyPair, Disposable {
+  /** The day and the first 8 bytes of SHA-256 of the public key in hex: a lost key is replaced under another name. */
   readonly kid: string;
 }
 
@@ -66,7 +66,7 @@ function bindTo({ id, reference, idempotencyKey }: SealedFor): Uint8Array {
   return utf8(JSON.stringify([id, reference ?? null, idempotencyKey ?? null]));
 }
 
-/** The body that was sealed. What was sealed for another request, or is damaged: `IntegrityError`. */
+/** Opens a sealed body. A body that was sealed for another request, or is damaged: `IntegrityError`. */
 export function openSealedBody(
   pair: KeyPair,
   sealed: { readonly enc: Uint8Array; readonly ciphertext: Uint8Array },

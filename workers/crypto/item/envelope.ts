@@ -1,16 +1,15 @@
 /**
- * Envelopes: what the data key (DEK) of one part of one item comes from, for the holders of one generation of a vault key.
+ * Envelopes: the source of the data key (DEK) of one part of one item, for the holders of one generation of a vault key.
  *
- * Derived, by somebody with the passphrase: `header 4 | gen 4 | salt 16`; the DEK is an HMAC of it under the owner key.
- * Owned, as they were written before: `header 4 | gen 4 | salt 16 | nonce 12 | wrapped 32 | tag 16`.
- * Sealed, by somebody with the public half only: `header 4 | gen 4 | enc | nonce 12 | wrapped 32 | tag 16`, where the suite in
+ * Derived, by a writer with the passphrase: `header 4 | gen 4 | salt 16`; the DEK is an HMAC of it under the owner key.
+ * Owned, by earlier versions: `header 4 | gen 4 | salt 16 | nonce 12 | wrapped 32 | tag 16`.
+ * Sealed, by a writer with the public half only: `header 4 | gen 4 | enc | nonce 12 | wrapped 32 | tag 16`, where the suite in
  * the header is that of the generation: `enc` has 32 bytes with X25519, 1,120 with X-Wing.
  */
 import {
   exporterOf,
   type Generation,
   generationOf,
-  importedPrivate,
   ownerKeyOf,
   type PublicGeneration,
   type UnlockedKey,
@@ -33,8 +32,7 @@ import {
   X_WING_SUITE,
   X25519_SUITE,
 } from '../primitives/bytes.ts';
-import { exportSecret, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
-import { exportXWing, setupXWingReceiver, setupXWingSender } from '../primitives/hpke-x-wing.ts';
+import { exportSecret, importPrivate, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
 import { NotYet } from '../primitives/not-yet.ts';
 import { fillRandom, randomBytes } from '../primitives/random.ts';
 import {
@@ -49,7 +47,13 @@ import {
   sha256,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
-import { X_WING_ENC_BYTES, X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
+import {
+  exportXWing,
+  setupXWingReceiver,
+  setupXWingSender,
+  X_WING_ENC_BYTES,
+  X_WING_PUBLIC_BYTES,
+} from '../primitives/x-wing.ts';
 import type { KeyContext } from '../record/service-record.ts';
 import { awaitExporter, recallExporter } from './exporters.ts';
 
@@ -60,11 +64,11 @@ export interface PartContext extends KeyContext {
   readonly part: 0 | 1 | 2 | 3;
 }
 
-/** Header and generation: what is clear in both kinds, and bound to both. */
+/** Header and generation: clear in all kinds, and bound to the key. */
 const HEAD_BYTES = HEADER_BYTES + 4;
 const DERIVED_BYTES = HEAD_BYTES + SALT_BYTES;
 const OWNED_BYTES = HEAD_BYTES + KEY_BYTES + MESSAGE_EXTRA_BYTES;
-/** Of `enc`, what the set-up of a sealed envelope is found again by. */
+/** Length of `enc`, by which the set-up of a sealed envelope is found again. */
 const ENC_BYTES: Readonly<Record<Suite, number>> = {
   [X25519_SUITE]: POINT_BYTES,
   [X_WING_SUITE]: X_WING_ENC_BYTES,
@@ -87,8 +91,8 @@ export function envelopeBytes(record: Uint8Array): number {
 }
 
 /**
- * Where `enc` of a sealed record begins and ends, if it is long: all parts that one set-up has sealed have it alike.
- * Undefined for any other record.
+ * The offsets of the start and the end of `enc` in a record sealed with X-Wing: it is long, and the same in all parts of one
+ * set-up. Undefined for any other record.
  */
 export function longEncOf(record: Uint8Array): readonly [from: number, to: number] | undefined {
   return record[1] === TYPE.sealedEnvelope &&
@@ -97,7 +101,7 @@ export function longEncOf(record: Uint8Array): readonly [from: number, to: numbe
     : undefined;
 }
 
-/** Number of the generation that an envelope is for. It is proven only when the envelope opens. */
+/** Number of the generation of an envelope. It is proven only when the envelope opens. */
 export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);
 }
@@ -121,7 +125,7 @@ function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
   return aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
 }
 
-/** Stands for `enc` in the AAD: itself or, where it is long and shared by many, its SHA-256. */
+/** Represents `enc` in the AAD: itself or, where it is long and shared by many, its SHA-256. */
 function encName(suite: Suite, enc: Uint8Array): Uint8Array {
   return suite === X_WING_SUITE ? sha256(enc) : enc;
 }
@@ -151,7 +155,7 @@ function deriveDek(
   return hmac(ownerKeyOf(key, generation), place);
 }
 
-/** Who writes: the holder of the open key, or somebody who knows the public half of one generation. */
+/** The writer's key: the open key, or the public half of one generation. */
 export type ItemOwner = UnlockedKey | PublicGeneration;
 
 /**
@@ -175,7 +179,7 @@ export function newDek(
 
 interface Sender {
   readonly suite: Suite;
-  /** Names what it seals for: the `info` of the set-up, and the public half. */
+  /** The `info` of the set-up and the public half identify its receiver. */
   readonly info: Uint8Array;
   readonly publicHalf: Uint8Array;
   readonly enc: Uint8Array;
@@ -185,13 +189,13 @@ interface Sender {
   wraps: number;
 }
 
-/** At most one of these is kept for each vault key; a fresh one costs about 100 us. */
+/** At most one sender is kept for each vault key; a fresh one costs about 100 us. */
 const SENDERS_MAX = 256;
 /** One `enc` on many items reveals that they were captured together: within a minute, and 1,024 of them. */
 const SENDER_WRAPS_MAX = 1024;
 const SENDER_AGE_MAX_MS = 60_000;
 const senders = new Map<string, Sender>();
-/** The set-ups with X-Wing that are being made, by vault key: who comes meanwhile waits for the same one. */
+/** The set-ups with X-Wing that are being made, by vault key: writes that come meanwhile wait for the same one. */
 const coming = new Map<string, Pick<Sender, 'info' | 'publicHalf'> & { readonly ready: Promise<Sender> }>();
 
 /** An exporter secret opens what was sealed with it, so it does not outlive its use. */
@@ -211,8 +215,8 @@ function keepSender(kid: string, sender: Sender): Sender {
 }
 
 /**
- * The HPKE set-up towards a public half, shared by up to 1,024 wraps within 60 s: each wrap exports a key of its own from
- * it. Throws `NotYet` where one with X-Wing is to be made.
+ * The HPKE set-up towards a public half, shared by up to 1,024 wraps within 60 s: each wrap exports a separate key from it.
+ * Throws `NotYet` if one with X-Wing has to be made.
  */
 function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext): Sender {
   const info = hpkeInfo(ctx, gen);
@@ -253,7 +257,7 @@ function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext)
 
 /**
  * Wraps a data key for the holder of a private half, knowing its public half only: HPKE (RFC 9180) Base,
- * export-only. Rejects, with `IntegrityError`, a public half that is none. HPKE Base names no sender: that an item was
+ * export-only. Rejects, with `IntegrityError`, an invalid public half. HPKE Base names no sender: that an item was
  * stored by this service is proven by the hash in its sealed metadata (`meta.ts`). Throws `NotYet` as `senderTo`.
  */
 export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: Uint8Array): Uint8Array {
@@ -289,8 +293,8 @@ function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): 
 }
 
 /**
- * The exporter secret of a set-up, named by its `enc`: kept from an earlier request, or by X25519 in 50 us. With X-Wing, throws
- * `NotYet` where it is not kept.
+ * The exporter secret of a set-up, named by its `enc`: kept from an earlier request, or by X25519 in 50 us. With X-Wing,
+ * throws `NotYet` if it is not kept.
  */
 function openExporter(
   key: UnlockedKey,
@@ -301,7 +305,7 @@ function openExporter(
 ): Uint8Array {
   const { gen, publicKey, privateKey, suite } = generation;
   const place = aad('cardvault exporter', [enc, ctx.env, ctx.aid, ctx.kid, gen]);
-  // One `enc` that stands at two places is two set-ups: were they kept as one, each would displace the other for ever.
+  // One `enc` at two places is two set-ups: kept as one, each would displace the other for ever.
   const name = [ctx.aid, ctx.kid, gen, setup].join(' ');
   const ownerKey = ownerKeyOf(key, generation);
   const info = hpkeInfo(ctx, gen);
@@ -311,12 +315,10 @@ function openExporter(
       return exporterSecret;
     });
   }
-  return recallExporter(
-    ownerKey,
-    name,
-    place,
-    () => setupReceiver(enc, importedPrivate(generation), publicKey, info).exporterSecret,
-  );
+  return recallExporter(ownerKey, name, place, () => {
+    generation.imported ??= importPrivate(privateKey);
+    return setupReceiver(enc, generation.imported, publicKey, info).exporterSecret;
+  });
 }
 
 /**

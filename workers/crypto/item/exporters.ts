@@ -1,9 +1,9 @@
 /**
  * HPKE exporter secrets of captured items, between requests: each saves importing a private key and an X25519. They are
- * wrapped under the owner key of their generation, which only an open vault key has. Whoever can open one could compute
- * it from the private half and the `enc` that is stored beside the item: memory holds nothing new.
+ * wrapped under the owner key of their generation, which only an open vault key has. The same key could compute them from
+ * the private half and the `enc` that is stored with the item: memory holds nothing new.
  */
-import { EMPTY, IntegrityError, wipe } from '../primitives/bytes.ts';
+import { EMPTY, IntegrityError, openedOrNot, wipe } from '../primitives/bytes.ts';
 import { NotYet } from '../primitives/not-yet.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { KEY_BYTES, openMessage, sealMessage } from '../primitives/symmetric.ts';
@@ -13,7 +13,7 @@ import { KEY_BYTES, openMessage, sealMessage } from '../primitives/symmetric.ts'
  * need: 1,000 items with 32 patches each.
  */
 const KEPT_MAX = 40_000;
-/** Like a warm key's time, from when it was made: the first reading after it pays again. */
+/** Lifetime, as that of a warm key; the next read has to compute it again. */
 const KEPT_MS = 60_000;
 
 interface Kept {
@@ -26,7 +26,7 @@ interface Kept {
 const kept = new Map<string, Kept>();
 let sweeper: ReturnType<typeof setTimeout> | undefined;
 
-/** Forgets what is too old now, and looks again later while there is any. */
+/** Drops secrets that are too old, and schedules the next sweep while any are left. */
 function sweep(): void {
   clearTimeout(sweeper);
   sweeper = undefined;
@@ -51,26 +51,15 @@ function keep(enc: string, wrapped: Uint8Array): void {
   sweep();
 }
 
-function openKept(ownerKey: Uint8Array, wrapped: Uint8Array, place: Uint8Array): Uint8Array | undefined {
-  try {
-    return openMessage(ownerKey, 0, wrapped, place);
-  } catch (error) {
-    if (error instanceof IntegrityError) {
-      return undefined;
-    }
-    throw error;
-  }
-}
-
 function recall(ownerKey: Uint8Array, name: string, place: Uint8Array): Uint8Array | undefined {
   const found = kept.get(name);
   const isFresh = found !== undefined && performance.now() - found.bornMs < KEPT_MS;
-  return isFresh ? openKept(ownerKey, found.wrapped, place) : undefined;
+  return isFresh ? openedOrNot(() => openMessage(ownerKey, 0, found.wrapped, place)) : undefined;
 }
 
 /**
- * The exporter secret of a name, kept from an earlier request under the same owner key and place, or what `compute`
- * gives, which is kept from now on. The caller wipes it.
+ * The exporter secret of a name, kept from an earlier request under the same owner key and place, or the result of
+ * `compute`, which is kept from now on. The caller wipes it.
  */
 export function recallExporter(
   ownerKey: Uint8Array,
@@ -87,12 +76,12 @@ export function recallExporter(
   return secret;
 }
 
-/** What is being computed, by name: items of one page that share a set-up wait for it together. */
+/** Secrets that are being computed, by name: items of one page that share a set-up wait for it together. */
 const awaited = new Map<string, Promise<void>>();
 
 /**
- * The same where `compute` gives a promise: throws `NotYet`, which is ready when the secret is kept. The owner key is copied
- * for that time. A set-up that is none gets a random secret, which opens nothing: the fault of its item alone.
+ * The same with a `compute` that returns a promise: throws `NotYet`, which is ready when the secret is kept. The owner key is
+ * copied for that time. An invalid set-up gets a random secret, which opens nothing, so that only its item fails.
  */
 export function awaitExporter(
   ownerKey: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * Keyed encodings that items are looked up by, and that say nothing without their keys: tokens and identity tags
- * under the token key, which only the vault key's holders have, and the reference index under a key of the root.
+ * Keyed encodings for looking up items, which reveal nothing without their keys: tokens and identity tags under the token
+ * key, which only the vault key's holders have, and the reference index under a key of the root.
  *
  * The reference index keeps prefixes, so that a sorted set finds references by their beginning without the store being
  * able to read them. Each byte of the reference becomes two bytes that depend on it and on all bytes before it
@@ -8,7 +8,7 @@
  */
 import { createCipheriv } from 'node:crypto';
 import { aad } from '../primitives/aad.ts';
-import { concat, utf8 } from '../primitives/bytes.ts';
+import { concat, u16, utf8 } from '../primitives/bytes.ts';
 import { hmac } from '../primitives/symmetric.ts';
 
 /** Length of an identity tag: 128 bits are collision-free for all numbers of a vault key. */
@@ -21,8 +21,8 @@ const ZERO_IV = new Uint8Array(BLOCK_BYTES);
 const END_BLOCK_SECOND_BYTE = 1;
 
 /**
- * The 32 bytes that a deterministic token is made of. `candidate` counts from 0 and gives another digest
- * for the same number, after a clash. No reference and an empty one are different.
+ * The 32 bytes that a deterministic token is made of. `candidate` counts from 0 and selects another digest for the same
+ * number, after a clash. No reference and an empty one are different.
  */
 export function tokenDigest(
   tokenKey: Uint8Array,
@@ -30,20 +30,22 @@ export function tokenDigest(
   reference: string | undefined,
   candidate: number,
 ): Uint8Array {
-  const identified = reference === undefined ? [number] : [number, reference];
-  return hmac(tokenKey, aad('cardvault token', [candidate, ...identified]));
+  return hmac(tokenKey, aad('cardvault token', [candidate, ...identified(number, reference)]));
 }
 
-/** The 16 bytes that show whether a short token already means this number and reference. */
+/** The 16 bytes that identify the number and the reference of a short token. */
 export function identityTag(tokenKey: Uint8Array, number: string, reference: string | undefined): Uint8Array {
-  const identified = reference === undefined ? [number] : [number, reference];
-  return hmac(tokenKey, aad('cardvault identity', identified)).slice(0, IDENTITY_BYTES);
+  return hmac(tokenKey, aad('cardvault identity', identified(number, reference))).slice(0, IDENTITY_BYTES);
+}
+
+function identified(number: string, reference: string | undefined): readonly string[] {
+  return reference === undefined ? [number] : [number, reference];
 }
 
 /** Length of a digest of the metadata index; readers compare the metadata itself. */
-export const METADATA_DIGEST_BYTES = 8;
+const METADATA_DIGEST_BYTES = 8;
 
-/** What the metadata index has of a name and its text, under a 32-byte key. */
+/** The digest of a name and its text in the metadata index, under a 32-byte key. */
 export function metadataDigest(subkey: Uint8Array, name: string, text: string): Uint8Array {
   return hmac(subkey, aad('cardvault metadata', [name, text])).slice(0, METADATA_DIGEST_BYTES);
 }
@@ -51,7 +53,7 @@ export function metadataDigest(subkey: Uint8Array, name: string, text: string): 
 /** The members of the metadata index that a token has for its digests: each digest, the token, its length in two bytes. */
 export function metadataMembers(digests: Uint8Array, token: string): Uint8Array[] {
   const end = utf8(token);
-  const length = new Uint8Array([end.length >> 8, end.length & 0xff]);
+  const length = u16(end.length);
   return Array.from({ length: digests.length / METADATA_DIGEST_BYTES }, (_, i) => {
     const at = i * METADATA_DIGEST_BYTES;
     return concat([digests.subarray(at, at + METADATA_DIGEST_BYTES), end, length]);
@@ -61,7 +63,7 @@ export function metadataMembers(digests: Uint8Array, token: string): Uint8Array[
 /** Length of a fingerprint: 128 bits. */
 const FINGERPRINT_BYTES = 16;
 
-/** What is equal for equal numbers under one vault key, and says nothing without its token key. */
+/** Equal for equal numbers under one vault key; reveals nothing without its token key. */
 export function fingerprintOf(tokenKey: Uint8Array, number: string): Uint8Array {
   return hmac(tokenKey, aad('cardvault fingerprint', [number])).slice(0, FINGERPRINT_BYTES);
 }

@@ -1,26 +1,29 @@
 /**
- * The bytes of a recovery record: what custodians' shares open instead of a passphrase.
+ * The bytes of a recovery record, which custodians' shares open instead of a passphrase.
  *
  * `header 4 | kid length 1 | kid | id 16 | public key 1216 | commitment 32 | generations then 4 | check 32 | threshold 1 |
  * n 1 | n times (recipient 62 | length 2 | share in the age format) | gen 4 | enc 1120 | nonce 12 | wrap of the private keys
  * and the token key (32 each) | tag 16`
  *
- * All before `gen` is the head, which never changes; the record of the key has its digest. The wrap is made anew at each
- * change of the passphrase, to the public key: neither shares nor custodians are needed for it.
+ * All before `gen` is the head, which never changes; the record of the key has its digest. The wrap is made again at each
+ * change of the passphrase, with the public key: neither shares nor custodians are needed for it.
  */
 import { VaultError } from '../../../server/core/errors.ts';
 import { aad } from '../primitives/aad.ts';
 import {
   checkHeader,
   concat,
+  EMPTY,
   equalBytes,
   HEADER_BYTES,
   IntegrityError,
   readBytes,
   readU8,
+  readU16,
   readU32,
   TYPE,
   textOf,
+  u16,
   u32,
   utf8,
   wipe,
@@ -28,7 +31,6 @@ import {
   X_WING_SUITE,
 } from '../primitives/bytes.ts';
 import { type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
-import { exportXWing, setupXWingReceiver, setupXWingSender } from '../primitives/hpke-x-wing.ts';
 import { randomBytes } from '../primitives/random.ts';
 import {
   HASH_BYTES,
@@ -41,7 +43,14 @@ import {
   sha256,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
-import { X_WING_ENC_BYTES, X_WING_PUBLIC_BYTES, xWingPublicOf } from '../primitives/x-wing.ts';
+import {
+  exportXWing,
+  setupXWingReceiver,
+  setupXWingSender,
+  X_WING_ENC_BYTES,
+  X_WING_PUBLIC_BYTES,
+  xWingPublicOf,
+} from '../primitives/x-wing.ts';
 import { sealToRecipient } from '../record/age-file.ts';
 import type { KeyContext } from '../record/service-record.ts';
 import { combineShares, type ShareSet, splitSecret } from './share.ts';
@@ -51,7 +60,7 @@ const ID_BYTES = 16;
 const RECIPIENT_BYTES = 62;
 
 /** A share as it is stored: only the recipient opens it. */
-export interface SealedShare {
+interface SealedShare {
   readonly recipient: string;
   /** Armored text in the age format. */
   readonly share: string;
@@ -62,18 +71,18 @@ export interface ParsedRecovery extends ShareSet {
   readonly kid: string;
   readonly publicKey: Uint8Array;
   readonly commitment: Uint8Array;
-  /** How many generations the key had when the recovery was made. */
+  /** Number of generations of the key when the recovery was made. */
   readonly since: number;
-  /** What proves the token key and the generations of then to the holders of the secret. */
+  /** Proves the token key and those generations to the holders of the secret. */
   readonly check: Uint8Array;
   readonly shares: readonly SealedShare[];
   readonly head: Uint8Array;
-  /** How many private keys the wrap has. */
+  /** Number of private keys in the wrap. */
   readonly gen: number;
 }
 
-/** What a key's record knows a recovery by: the digest of its head. */
-export function recoveryDigest({ head }: Pick<ParsedRecovery, 'head'>): Uint8Array {
+/** The digest of a recovery in the record of its key. */
+export function recoveryDigest({ head }: ParsedRecovery): Uint8Array {
   return sha256(head);
 }
 
@@ -91,8 +100,7 @@ export function parseRecovery(record: Uint8Array): ParsedRecovery {
   const [threshold, count] = [readU8(take(1), 0), readU8(take(1), 0)];
   const shares = Array.from({ length: count }, () => {
     const recipient = textOf(take(RECIPIENT_BYTES));
-    const length = take(2);
-    return { recipient, share: textOf(take(readU8(length, 0) * 256 + readU8(length, 1))) };
+    return { recipient, share: textOf(take(readU16(take(2), 0))) };
   });
   const head = record.subarray(0, at);
   const gen = readU32(take(4), 0);
@@ -103,7 +111,7 @@ export function parseRecovery(record: Uint8Array): ParsedRecovery {
   return { kid, id, publicKey, commitment, since, check, threshold, shares, head, gen };
 }
 
-/** What the secret of a recovery becomes. */
+/** The keys that derive from the secret of a recovery. */
 interface Derived extends Disposable {
   readonly pair: KeyPair;
   readonly checkKey: Uint8Array;
@@ -121,7 +129,7 @@ function derive({ env, aid, kid }: KeyContext, id: Uint8Array, secret: Uint8Arra
   };
 }
 
-/** Binds the token key and the first generations of a key to the secret, which nobody has afterwards. */
+/** Binds the token key and the first generations of a key to the secret, which is then forgotten. */
 function checkOf(checkKey: Uint8Array, key: UnlockedKey, since: number): Uint8Array {
   const publicKeys = key.generations.slice(0, since).map(({ publicKey }) => publicKey);
   const input = aad('cardvault recovery check', [since, key.tokenKey, ...publicKeys]);
@@ -136,7 +144,7 @@ function hpkeInfo({ env, aid, kid }: KeyContext, head: Uint8Array): Uint8Array {
   return aad('cardvault recovery hpke', [env, aid, kid, sha256(head)]);
 }
 
-/** The key of a wrap: each has an `enc`, and so a key, of its own. The exporter secret is wiped. */
+/** The key of a wrap, used once: each wrap has another `enc`. The exporter secret is wiped. */
 function wrapKeyOf(exporterSecret: Uint8Array): Uint8Array {
   try {
     return exportXWing(exporterSecret, aad('cardvault recovery key', []), KEY_BYTES);
@@ -149,7 +157,7 @@ function bindWrap({ env, aid, kid }: KeyContext, clear: Uint8Array): Uint8Array 
   return aad('cardvault recovery wrap', [env, aid, kid, clear]);
 }
 
-/** The record of a recovery with what opens a key now. Its wrap is new; the shares that open it are the same. */
+/** The record of a recovery for the current generations of a key. Its wrap is new; the same shares open it. */
 export async function resealRecovery(
   ctx: KeyContext,
   { head, publicKey }: Pick<ParsedRecovery, 'head' | 'publicKey'>,
@@ -180,7 +188,7 @@ async function sealShares(
     return await Promise.all(
       recipients.map(async (recipient, i) => ({
         recipient,
-        share: await sealToRecipient(recipient, i, texts[i] ?? new Uint8Array(0)),
+        share: await sealToRecipient(recipient, i, texts[i] ?? EMPTY),
       })),
     );
   } finally {
@@ -193,12 +201,12 @@ function shareField({ recipient, share }: SealedShare): Uint8Array {
   if (name.length !== RECIPIENT_BYTES || text.length > 0xffff) {
     throw new RangeError('a share out of bounds');
   }
-  return concat([name, Uint8Array.of(text.length >> 8, text.length & 0xff), text]);
+  return concat([name, u16(text.length), text]);
 }
 
 /**
  * The record of a new recovery of an open key: a random secret, of which each recipient gets a share and which is then
- * forgotten. Rejects a recipient that is none with `invalid_request`.
+ * forgotten. Rejects an invalid recipient with `invalid_request`.
  */
 export async function makeRecovery(
   ctx: KeyContext,
@@ -226,15 +234,10 @@ export async function makeRecovery(
   }
 }
 
-/** Stands for a recovery that there is not: no shares are of it, and to find that out takes the same work. */
-function noRecovery(): Pick<ParsedRecovery, 'id' | 'threshold' | 'commitment'> {
-  return { id: randomBytes(ID_BYTES), threshold: 2, commitment: randomBytes(HASH_BYTES) };
-}
-
 /**
- * Opens a key with shares. They are proven by the commitment before anything else of the record is used; what is wrong
- * with them is not said: `recovery_refused`, also without a recovery. `read` puts the key together and proves each private
- * half by its public one. A record that was edited or moved: `IntegrityError`.
+ * Opens a key with shares. The commitment proves them before anything else of the record is used; wrong ones are not
+ * distinguished: `recovery_refused`, also without a recovery. `read` assembles the key and proves each private half by its
+ * public one. A record that was edited or moved: `IntegrityError`.
  */
 export async function openRecovery(
   ctx: KeyContext,
@@ -243,7 +246,9 @@ export async function openRecovery(
   read: (secrets: Uint8Array, parsed: ParsedRecovery) => UnlockedKey,
 ): Promise<UnlockedKey> {
   const parsed = record && parseRecovery(record);
-  const { id, threshold, commitment } = parsed ?? noRecovery();
+  // Without a recovery, no share fits, and to find that out takes the same work.
+  const none = { id: randomBytes(ID_BYTES), threshold: 2, commitment: randomBytes(HASH_BYTES) };
+  const { id, threshold, commitment } = parsed ?? none;
   const { secret, isWhole } = await combineShares(ctx, { id, threshold }, shares);
   try {
     using derived = derive(ctx, id, secret);

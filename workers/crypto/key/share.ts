@@ -1,13 +1,13 @@
 /**
- * Shares of a recovery secret, as custodians have them: one line of text each.
+ * Shares of a recovery secret, one line of text for each custodian.
  *
  * `vss1.environment.account.key id.recovery id.threshold.number.share.checksum`: the share (32 bytes and its place on the
- * polynomial) and the checksum (8 bytes of a hash of all before it) are base64url. What a share is for stands in it, so
- * that people find one that is wrong, old or mistyped; the vault proves shares by the commitment alone.
+ * polynomial) and the checksum (8 bytes of a hash of all before it) are base64url. The names let people find a share that
+ * is wrong, old or mistyped; the vault proves shares by the commitment alone.
  */
 import { combine, split } from 'shamir-secret-sharing';
 import { aad } from '../primitives/aad.ts';
-import { equalBytes, textOf, utf8, wipe } from '../primitives/bytes.ts';
+import { equalBytes, fromBase64, textOf, utf8, wipe } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { KEY_BYTES, sha256 } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
@@ -15,18 +15,17 @@ import type { KeyContext } from '../record/service-record.ts';
 /** Bytes of a share: those of the secret, and its place. */
 const SHARE_BYTES = KEY_BYTES + 1;
 const CHECKSUM_BYTES = 8;
-/** The library wants two, also where a caller has sent one. */
+/** The library requires two, also if a caller has sent one. */
 const COMBINED_MIN = 2;
 const BASE64URL = { alphabet: 'base64url', omitPadding: true } as const;
-const STRICT = { alphabet: 'base64url', lastChunkHandling: 'loose' } as const;
 
-/** What the shares of one recovery have in common. */
+/** The common members of the shares of one recovery. */
 export interface ShareSet {
   readonly id: Uint8Array;
   readonly threshold: number;
 }
 
-/** What a share begins with. */
+/** The beginning of a share. */
 function prefixOf({ env, aid, kid }: KeyContext, { id, threshold }: ShareSet): string {
   return `vss1.${env}.${aid}.${kid}.${id.toBase64(BASE64URL)}.${threshold}.`;
 }
@@ -35,7 +34,7 @@ function checksumOf(body: string): Uint8Array {
   return sha256(aad('cardvault share', [body])).subarray(0, CHECKSUM_BYTES);
 }
 
-/** The texts of `count` shares of a secret, in the order of their numbers. They are the caller's to wipe. */
+/** The texts of `count` shares of a secret, in the order of their numbers. The caller wipes them. */
 export async function splitSecret(
   ctx: KeyContext,
   set: ShareSet,
@@ -52,15 +51,11 @@ export async function splitSecret(
 }
 
 function decoded(text: string, length: number): Uint8Array | undefined {
-  try {
-    const bytes = Uint8Array.fromBase64(text, STRICT);
-    return bytes.length === length && bytes.toBase64(BASE64URL) === text ? bytes : undefined;
-  } catch {
-    return undefined;
-  }
+  const bytes = fromBase64(text, { alphabet: 'base64url' });
+  return bytes?.length === length && bytes.toBase64(BASE64URL) === text ? bytes : undefined;
 }
 
-/** The share in a text of this set; undefined for any other text. White space around it is nothing. */
+/** The share in a text of this set; undefined for any other text. White space around it is ignored. */
 function readShare(text: Uint8Array, prefix: string): Uint8Array | undefined {
   try {
     const line = textOf(text).trim();
@@ -81,8 +76,8 @@ function readShare(text: Uint8Array, prefix: string): Uint8Array | undefined {
 }
 
 /**
- * The secret that shares give together, and whether all of them are of this set, different, and enough. Otherwise it is a
- * secret of stand-ins, so that a refusal takes the same work whichever and however many shares are wrong.
+ * Combines shares to their secret. `isWhole`: all of them are of this set, different, and enough. Otherwise it is a secret of
+ * stand-ins, so that a rejection takes the same work whichever and however many shares are wrong.
  */
 export async function combineShares(
   ctx: KeyContext,

@@ -1,6 +1,6 @@
 /**
- * A vault key while it is open: private halves of all its generations, and what derives from them. Who opens one
- * wipes it, best with `using`, which does so at the end of the block whatever happens in it.
+ * A vault key while it is open: private halves of all its generations, and keys that derive from them. The code that opens
+ * one wipes it, best with `using`.
  */
 import type { KeyObject } from 'node:crypto';
 import { aad } from '../primitives/aad.ts';
@@ -12,20 +12,20 @@ import {
   X_WING_SUITE,
   X25519_SUITE,
 } from '../primitives/bytes.ts';
-import { importPrivate, type KeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
+import { type KeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
 import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 import { generateXWingPair, xWingPointOf, xWingPublicOf } from '../primitives/x-wing.ts';
 
 /**
- * One key pair of a vault key; what was derived from it is kept beside it, and wiped with it. With X-Wing the private key is
- * its seed, and the public key the X25519 half of the public one, which names the whole.
+ * One key pair of a vault key, with the secrets derived from it, which are wiped with it. With X-Wing the private key is its
+ * seed, and the public key the X25519 half of the public one, which identifies the whole.
  */
 export interface Generation extends KeyPair {
   readonly suite: Suite;
   /** Numbered from 1, one more at each passphrase change. */
   readonly gen: number;
   ownerKey?: Uint8Array | undefined;
-  /** Out of reach of any wiping: it is let go of. */
+  /** The runtime's form of the private key, made once. It cannot be wiped, only released. */
   imported?: KeyObject | undefined;
   /** HPKE exporter secrets by the name of their set-up in base64, the oldest dropped first. */
   exporters?: Map<string, Uint8Array> | undefined;
@@ -50,10 +50,10 @@ export interface PublicGeneration {
 /** Length of the key that makes tokens. */
 export const TOKEN_KEY_BYTES = 32;
 
-/** A page of captured items rarely has more; those that are dropped are recalled wrapped. */
+/** A page of captured items rarely has more; dropped ones are kept wrapped in `exporters.ts`. */
 const EXPORTERS_MAX = 256;
 
-/** Puts an open key together; it takes the bytes over and wipes them when it is disposed of. */
+/** Assembles an open key, which owns the bytes and wipes them when it is disposed of. */
 export function unlockedKey(
   kid: string,
   tokenKey: Uint8Array,
@@ -62,7 +62,7 @@ export function unlockedKey(
   return { kid, tokenKey, generations, [Symbol.dispose]: wipeThis };
 }
 
-/** The runtime's own copies of a private half are out of reach; they are let go of. */
+/** The runtime's copies of a private half cannot be wiped, only released. */
 function wipeThis(this: UnlockedKey): void {
   wipe(this.tokenKey);
   for (const generation of this.generations) {
@@ -73,32 +73,30 @@ function wipeThis(this: UnlockedKey): void {
   }
 }
 
-/** A new generation of a key. */
 export function newGeneration(gen: number): Generation {
   return { gen, suite: X_WING_SUITE, ...generateXWingPair() };
 }
 
-/** The suite of the records of a key: X-Wing once any of its generations has it, and then it says so of each. */
+/** The suite of the records of a key: X-Wing once any of its generations has it; then each entry names its suite. */
 export function suiteOf({ generations }: UnlockedKey): Suite {
   return generations.some(({ suite }) => suite === X_WING_SUITE) ? X_WING_SUITE : X25519_SUITE;
 }
 
-/** The public key of a private one, by which a generation is known. */
+/** The public key of a private one, by which a generation is identified. */
 export function pointOf({ suite, privateKey }: Pick<Generation, 'privateKey' | 'suite'>): Uint8Array {
   return suite === X_WING_SUITE ? xWingPointOf(privateKey) : publicOf(privateKey);
 }
 
-/** What a writer without the passphrase seals to. */
+/** The public half that a writer without the passphrase seals to. */
 export function publicHalfOf({ suite, privateKey, publicKey }: Generation): Uint8Array {
   return suite === X_WING_SUITE ? xWingPublicOf(privateKey) : publicKey;
 }
 
-/** The entry of a generation in a record of a suite: its own suite, where there are two, and its public key. */
+/** The entry of a generation in a record of a suite: the generation's suite in records of X-Wing, and its public key. */
 export function publicEntryOf(recordSuite: Suite, { suite, publicKey }: Generation): Uint8Array[] {
   return recordSuite === X_WING_SUITE ? [Uint8Array.of(suite), publicKey] : [publicKey];
 }
 
-/** Bytes of `publicEntryOf`. */
 export function publicEntryBytes(recordSuite: Suite): number {
   return POINT_BYTES + (recordSuite === X_WING_SUITE ? 1 : 0);
 }
@@ -119,7 +117,7 @@ export function pairBytes(recordSuite: Suite): number {
   return publicEntryBytes(recordSuite) + POINT_BYTES;
 }
 
-/** Public entry and private half of every generation, in order: the key's own bytes, to be copied once. */
+/** Public entry and private half of every generation, in order: views of the key, to be copied once. */
 export function pairsOf(key: UnlockedKey): Uint8Array[] {
   const suite = suiteOf(key);
   return key.generations.flatMap((generation) => [
@@ -141,7 +139,7 @@ export function unpackPairs(bytes: Uint8Array, at: number, count: number, record
   });
 }
 
-/** Generation `gen`, the newest where none is named; `IntegrityError` when the key has none such. */
+/** Generation `gen`, by default the newest; `IntegrityError` if the key has no such generation. */
 export function generationOf({ generations }: UnlockedKey, gen = generations.length): Generation {
   const found = generations[gen - 1];
   if (found?.gen !== gen) {
@@ -155,12 +153,6 @@ export function ownerKeyOf({ kid }: UnlockedKey, generation: Generation): Uint8A
   const { gen, privateKey } = generation;
   generation.ownerKey ??= hkdf(privateKey, aad('cardvault owner key', [kid, gen]), KEY_BYTES);
   return generation.ownerKey;
-}
-
-/** The runtime's form of a private half, made once. */
-export function importedPrivate(generation: Generation): KeyObject {
-  generation.imported ??= importPrivate(generation.privateKey);
-  return generation.imported;
 }
 
 /** The exporter secret of a set-up under a generation, computed once for each of the 256 newest. */

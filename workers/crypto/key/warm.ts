@@ -1,7 +1,6 @@
 /**
  * A warm blob: an open vault key wrapped for memory only, under HMAC(process key, key id, generation, salts,
- * passphrase). It opens in the process that made it and for a caller who presents the passphrase again,
- * without Argon2id.
+ * passphrase). It opens in the process that made it and with the same passphrase, without Argon2id.
  *
  * `header 4 | kid length 1 | kid | gen 4 | salt of the record 16 | salt of the blob 16 | nonce 12 | token key 32,
  * then suite, public and private half of each generation | tag 16`
@@ -11,7 +10,7 @@ import {
   concat,
   HEADER_BYTES,
   headerSuite,
-  IntegrityError,
+  openedOrNot,
   readU32,
   TYPE,
   utf8,
@@ -22,7 +21,6 @@ import {
 import { fillRandom } from '../primitives/random.ts';
 import { hmac, NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { parseVaultKey } from './record.ts';
 import {
   pairBytes,
   pairsOf,
@@ -32,11 +30,9 @@ import {
   unlockedKey,
   unpackPairs,
 } from './unlocked.ts';
+import { parseVaultKey } from './vault-key.ts';
 
-/**
- * The key of one blob: its own salt is in `head`, so it seals this blob only. The passphrase enters as it is; how long
- * one must be for a blob to be kept is decided where blobs are kept.
- */
+/** The key of one blob: the blob's salt is in `head`, so it seals this blob only. */
 function deriveKey(
   processKey: Uint8Array,
   { env, aid, kid }: KeyContext,
@@ -52,9 +48,9 @@ function deriveKey(
 }
 
 /**
- * Wraps an open key for the same caller's next requests. `record` is the key record it was opened from: its salt
- * enters the key of the blob, so that blobs of two records of one vault key have nothing in common.
- * How long a blob is kept, and for which passphrases, is the caller's to decide.
+ * Wraps an open key for the same caller's next requests. `record` is the key record it was opened from: its salt enters the
+ * key of the blob, so that blobs of two records of one vault key are independent. The caller decides how long a blob is
+ * kept, and for which passphrases.
  */
 export function sealWarm(
   processKey: Uint8Array,
@@ -88,8 +84,8 @@ export function sealWarm(
 }
 
 /**
- * Opens a warm blob; the caller disposes of the key. Undefined for a wrong passphrase, and for a blob that is damaged
- * or of another key or process: in each case the caller pays the full Argon2id.
+ * Opens a warm blob; the caller disposes of the key. Undefined for a wrong passphrase, and for a blob that is damaged or of
+ * another key or process: in each case Argon2id has to run.
  */
 export function openWarm(
   processKey: Uint8Array,
@@ -97,8 +93,7 @@ export function openWarm(
   blob: Uint8Array,
   passphrase: Uint8Array,
 ): UnlockedKey | undefined {
-  let warmKey: Uint8Array | undefined;
-  try {
+  return openedOrNot(() => {
     const suite = headerSuite(blob, TYPE.warm, HEADER_BYTES + 1);
     const genAt = HEADER_BYTES + 1 + (blob[HEADER_BYTES] ?? 0);
     const gen = readU32(blob, genAt);
@@ -108,16 +103,13 @@ export function openWarm(
     }
     // The head names a vault key, and so does `ctx`: of another one the key differs, and nothing opens.
     const head = blob.subarray(0, nonceAt);
-    warmKey = deriveKey(processKey, ctx, head, passphrase);
-    const secrets = openAt(blob, nonceAt, warmKey, head);
-    const generations = unpackPairs(secrets, TOKEN_KEY_BYTES, gen, suite);
-    return unlockedKey(ctx.kid, secrets.subarray(0, TOKEN_KEY_BYTES), generations);
-  } catch (error) {
-    if (error instanceof IntegrityError) {
-      return undefined;
+    const warmKey = deriveKey(processKey, ctx, head, passphrase);
+    try {
+      const secrets = openAt(blob, nonceAt, warmKey, head);
+      const generations = unpackPairs(secrets, TOKEN_KEY_BYTES, gen, suite);
+      return unlockedKey(ctx.kid, secrets.subarray(0, TOKEN_KEY_BYTES), generations);
+    } finally {
+      wipe(warmKey);
     }
-    throw error;
-  } finally {
-    wipe(warmKey);
-  }
+  });
 }

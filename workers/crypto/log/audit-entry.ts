@@ -4,14 +4,16 @@
  * stays what it is when the master key is rotated and the entry is sealed again.
  *
  * Plaintext: `type 1 | sequence 8 | link of the one before 32 | time 8 | latest time so far 8 | widest step back so
- * far 8 | events that it stands for 4`, then seven texts, each `length 1 | UTF-8`: action, outcome, actor, source
- * address, user agent, request id, object. Times are ms since 1970. An entry that has changed a record whose rollback
- * is to be found has type 2 and an eighth text, see `audit-change.ts`.
+ * far 8 | number of its events 4`, then seven texts, each `length 1 | UTF-8`: action, outcome, actor, source
+ * address, user agent, request id, object. Times are ms since 1970. An entry of a change to a record
+ * whose rollback is to be detected has type 2 and an eighth text, see `changeText`.
  *
  * A mark names an entry: the newest (`head`), or the newest of those that retention has removed (`start`).
  * Plaintext: `type 1 | sequence 8 | its link 32 | its latest time 8 | its widest step back 8`. A head has type 2 and 8
  * more bytes once an entry has named a revision of the account's record: the newest so far.
  */
+
+import { REVISION_GONE } from '../../../server/domain/account.ts';
 import {
   concat,
   IntegrityError,
@@ -25,7 +27,47 @@ import {
 } from '../primitives/bytes.ts';
 import { hmac } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
-import { changeText, parseChange, type RecordChange } from './audit-change.ts';
+
+/**
+ * A change of a record, by which an older copy of the record is recognised. An account's record numbers its changes. An
+ * endpoint's policy never changes: one creation has one digest. A credential's record changes with its secret alone, whose
+ * digest identifies it. `isGone`: that state has ended.
+ */
+export type RecordChange =
+  | { readonly kind: 'account'; readonly revision: number }
+  | {
+      readonly kind: 'endpoint' | 'credential';
+      readonly id: string;
+      readonly digest: string;
+      readonly isGone: boolean;
+    };
+
+const ACCOUNT = /^account (gone|\d{1,15})$/;
+const BY_DIGEST = /^(endpoint|credential) (\S+) ([0-9a-f]{32})( gone)?$/;
+
+/**
+ * The text of a change, the last of its entry: `account REVISION`, `account gone`, `endpoint ID DIGEST` or `endpoint ID
+ * DIGEST gone`, and the same with `credential`.
+ */
+export function changeText(change: RecordChange): string {
+  if (change.kind === 'account') {
+    return `account ${change.revision === REVISION_GONE ? 'gone' : change.revision}`;
+  }
+  return `${change.kind} ${change.id} ${change.digest}${change.isGone ? ' gone' : ''}`;
+}
+
+/** Reads the text of a change. Rejects any other text with `IntegrityError`. */
+export function parseChange(text: string): RecordChange {
+  const revision = ACCOUNT.exec(text)?.[1];
+  if (revision !== undefined) {
+    return { kind: 'account', revision: revision === 'gone' ? REVISION_GONE : Number(revision) };
+  }
+  const [, kind, id, digest, gone] = BY_DIGEST.exec(text) ?? [];
+  if ((kind !== 'endpoint' && kind !== 'credential') || id === undefined || digest === undefined) {
+    throw new IntegrityError('security log entry');
+  }
+  return { kind, id, digest, isGone: gone !== undefined };
+}
 
 /** The content of an entry; every text is cut at 255 bytes of UTF-8, between characters. */
 export interface AuditEvent {
@@ -37,11 +79,10 @@ export interface AuditEvent {
   readonly ip: string;
   readonly userAgent: string;
   readonly requestId: string;
-  /** What it was done to; empty for nothing in particular. */
+  /** Empty for nothing in particular. */
   readonly object: string;
-  /** How many alike events the entry stands for. */
+  /** Number of equal events that the entry represents. */
   readonly count: number;
-  /** What it says of the record that it changed. */
   readonly change?: RecordChange | undefined;
 }
 
@@ -53,7 +94,7 @@ export interface MarkFacts {
   readonly link: string;
   /** The latest time of all entries so far: unlike their times it never steps back. */
   readonly latestMs: number;
-  /** The most that any entry so far stands behind the latest time before it. */
+  /** The most ms by which any entry so far is earlier than the latest time before it. */
   readonly stepBackMs: number;
   /** Of a head: the newest revision of the account's record that an entry has named; absent before the first. */
   readonly revision?: number | undefined;
@@ -69,14 +110,14 @@ export interface ChainEntry extends AuditEvent {
 /** The newest entry, or the newest that retention has removed. */
 export type AuditMarkKind = 'head' | 'start';
 
-/** The place of entries among the service records; marks have kinds of their own beside it. */
+/** The place of entries among the service records; marks have other kinds. */
 const PURPOSE = 'audit';
 const KIND = 'security log';
 const PLAINTEXT_TYPE = 0x01;
 /** The type of an entry with a change, and of a head with a revision. */
 const CHANGED_TYPE = 0x02;
 const LINK_BYTES = 32;
-/** Entries and marks begin alike; behind the link each has its own members. */
+/** Entries and marks begin alike, up to the link. */
 const SEQUENCE_AT = 1;
 const LINK_AT = SEQUENCE_AT + 8;
 const TIME_AT = LINK_AT + LINK_BYTES;
@@ -88,14 +129,14 @@ const MARK_LATEST_AT = LINK_AT + LINK_BYTES;
 const MARK_STEP_BACK_AT = MARK_LATEST_AT + 8;
 const MARK_BYTES = MARK_STEP_BACK_AT + 8;
 const MARK_REVISION_AT = MARK_BYTES;
-/** What one byte of length can say. */
+/** The most that one byte of length can hold. */
 const TEXT_BYTES_MAX = 255;
 const TEXTS = ['action', 'outcome', 'actor', 'ip', 'userAgent', 'requestId', 'object'] as const;
 
 const encoder = new TextEncoder();
 const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
 
-/** What stands before the first entry of every chain. */
+/** The mark before the first entry of every chain. */
 export const CHAIN_BEGIN: MarkFacts = {
   sequence: 0,
   link: '00'.repeat(LINK_BYTES),
@@ -103,7 +144,7 @@ export const CHAIN_BEGIN: MarkFacts = {
   stepBackMs: 0,
 };
 
-/** A text with its length, cut at 255 bytes between characters: what callers send has no other bound here. */
+/** A text with its length, cut at 255 bytes between characters: texts of callers have no other bound here. */
 function encodeText(text: string): Uint8Array {
   const { written } = encoder.encodeInto(text, cutBuffer);
   const out = new Uint8Array(1 + written);
@@ -197,12 +238,12 @@ export function openAuditEntry(
   return entry;
 }
 
-/** Whether `entry` follows `before` with nothing between or changed: the next number, and the link of `before`. */
+/** Checks that `entry` follows `before`, with nothing between or changed: the next number, and the link of `before`. */
 export function followsMark({ mark, previous }: ChainEntry, before: MarkFacts): boolean {
   return mark.sequence === before.sequence + 1 && previous === before.link;
 }
 
-/** Seals a mark of a chain. Head and start have kinds of their own, so that neither passes for the other. */
+/** Seals a mark of a chain. Head and start have different kinds, so that neither passes for the other. */
 export function sealAuditMark(
   sealer: ServiceSealer,
   aid: string,

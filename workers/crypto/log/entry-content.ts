@@ -1,11 +1,12 @@
 /**
- * What an entry of an item's action log says, as bytes. Written: `type 2 | entries seen 4 | tag seen 16 | time in ms 8 |
- * action 1 | source 1 | outcome 1 | address form 1 (4, 6, or 0 for text) | address length 1 | address | user agent length 1 |
- * user agent | endpoint id | credential id | request id`, ids as in `id.ts`. Read as well, `type 1`, which has no outcome, ends with the user agent without its length, and
- * says: `ok`, and no ids.
+ * The plaintext of an entry of an item's action log: `type 2 | entries seen 4 | tag seen 16 | time in ms 8 | action 1 |
+ * source 1 | outcome 1 | address form 1 (4, 6, or 0 for text) | address length 1 | address | user agent length 1 | user agent
+ * | endpoint id | credential id | request id`, ids as in `id.ts`. Entries of `type 1`, which are only read, have no outcome
+ * and no ids, and end with the user agent without its length; they mean `ok`.
  */
 import {
   concat,
+  EMPTY,
   IntegrityError,
   readBytes,
   readU8,
@@ -16,7 +17,6 @@ import {
   writeU64,
 } from '../primitives/bytes.ts';
 import { TAG_BYTES } from '../primitives/symmetric.ts';
-import { bytesOfIp, textOfIp } from './address.ts';
 import { bytesOfId, ID_SPACE, type Taken, takeId, writeId } from './id.ts';
 import { type LogOutcome, outcomeNumber, outcomeOf } from './outcome.ts';
 
@@ -24,7 +24,7 @@ import { type LogOutcome, outcomeNumber, outcomeOf } from './outcome.ts';
 const ACTIONS = ['encrypt', 'decrypt'] as const;
 const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
 
-/** Who acts: all that is the same for the requests that one caller sends in a row. */
+/** The members that are the same for the requests that one caller sends in a row. */
 interface Caller {
   readonly ip: string;
   readonly userAgent: string;
@@ -34,25 +34,24 @@ interface Caller {
   readonly credential: string;
 }
 
-/** What an entry says. */
 export interface ActionLogEntry extends Caller {
   /** Number of entries that the writer knew of. */
   readonly seenLength: number;
-  /** The last 16 bytes of entry number `seenLength`, which renewing it keeps; zeros when there is none. */
+  /** The last 16 bytes of entry number `seenLength`, which re-encryption keeps; zeros for no entry. */
   readonly seenTag: Uint8Array;
   /** ms since 1970. */
   readonly timeMs: number;
   readonly action: (typeof ACTIONS)[number];
   readonly source: (typeof SOURCES)[number];
   readonly outcome: LogOutcome;
-  /** Of the request that acts; empty in entries of the first version. */
+  /** Empty in entries of the first version. */
   readonly requestId: string;
 }
 
 /** An entry as it was read: its outcome may be one of a later version. */
 export type ReadLogEntry = Omit<ActionLogEntry, 'outcome'> & { readonly outcome: LogOutcome | 'unknown' };
 
-/** The first byte of the plaintext, and where the fixed members lie behind it. */
+/** The first byte of the plaintext, and the offsets of the fixed members after it. */
 const TYPE_FIRST = 0x01;
 const TYPE = 0x02;
 const SEEN_AT = 1;
@@ -60,12 +59,12 @@ const TAG_AT = 5;
 const TIME_AT = TAG_AT + TAG_BYTES;
 const ACTION_AT = TIME_AT + 8;
 const SOURCE_AT = ACTION_AT + 1;
-/** In the first type, the form of the address stood here. */
+/** In the first type, the place of the address form. */
 const OUTCOME_AT = SOURCE_AT + 1;
 const FORM_AT = OUTCOME_AT + 1;
 const IP_AT = FORM_AT + 2;
 
-/** What one byte of length can say. */
+/** The most that one byte of length can hold. */
 const TEXT_BYTES_MAX = 255;
 
 /** Address forms: 0 is text, 4 and 6 are the bytes of an address of that version of IP. */
@@ -75,25 +74,52 @@ const FORM_BYTES: Readonly<Record<number, number>> = { 4: 4, 6: 16 };
 const encoder = new TextEncoder();
 const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
 
+const IPV4_BYTES = 4;
+const IPV6_BYTES = 16;
+const IPV4 = /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/;
+const IPV6 = /^[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,8}$/;
+
+/** The bytes of an IPv6 address with zeros for `::`; for other texts of the same characters, any bytes. */
+function bytesOfGroups(text: string): Uint8Array {
+  const [head = [], tail = []] = text.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = Array.from({ length: IPV6_BYTES / 2 - head.length - tail.length }, () => '0');
+  const groups = [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+/**
+ * The 4 or 16 bytes of an address in its usual form (dotted, or RFC 5952 in lower case); undefined for any other text, so
+ * that `textOfIp` always returns exactly the same text.
+ */
+export function bytesOfIp(text: string): Uint8Array | undefined {
+  const bytes = IPV4.test(text)
+    ? Uint8Array.from(text.split('.'), Number)
+    : IPV6.test(text)
+      ? bytesOfGroups(text)
+      : EMPTY;
+  const isAddress = bytes.length === IPV4_BYTES || bytes.length === IPV6_BYTES;
+  return isAddress && textOfIp(bytes) === text ? bytes : undefined;
+}
+
+/** The usual text of 4 or 16 address bytes, IPv6 as in RFC 5952; `IntegrityError` for any other length. */
+export function textOfIp(bytes: Uint8Array): string {
+  if (bytes.length === IPV4_BYTES) {
+    return bytes.join('.');
+  }
+  if (bytes.length !== IPV6_BYTES) {
+    throw new IntegrityError('log entry');
+  }
+  const groups = bytes.toHex().match(/.{4}/g) ?? [];
+  // The URL standard writes the address of a host as the RFC does.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
+}
+
 /** The first 255 bytes of a text in UTF-8, cut between characters. */
 function cutUtf8(text: string): Uint8Array {
   return cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
 }
 
-/** The part of the plaintext that one caller's entries share; all before it is still to be written. */
-function callerPart({ ip, userAgent, endpoint, credential }: Caller): Uint8Array {
-  const packed = bytesOfIp(ip);
-  const address = packed ?? cutUtf8(ip);
-  const agent = cutUtf8(userAgent);
-  const fixed = new Uint8Array(IP_AT);
-  fixed[0] = TYPE;
-  fixed[FORM_AT] = packed ? (packed.length === FORM_BYTES[4] ? 4 : 6) : FORM_TEXT;
-  fixed[FORM_AT + 1] = address.length;
-  const length = Uint8Array.of(agent.length);
-  return concat([fixed, address, length, agent, bytesOfId(endpoint), bytesOfId(credential)]);
-}
-
-/** A plaintext of one caller: requests of one caller come in runs, a page of entries has one request. */
+/** The plaintext of one caller: requests of one caller come in runs, a page of entries has one request. */
 interface Plaintext {
   readonly caller: Caller;
   /** With room for any request id. */
@@ -104,17 +130,21 @@ interface Plaintext {
   written: Uint8Array;
 }
 
+/** The plaintext of a caller; all members before the address form are still to be written. */
 function plaintextOf({ ip, userAgent, endpoint, credential }: Caller): Plaintext {
-  const part = callerPart({ ip, userAgent, endpoint, credential });
-  const bytes = new Uint8Array(part.length + ID_SPACE);
-  bytes.set(part);
-  return {
-    caller: { ip, userAgent, endpoint, credential },
-    bytes,
-    requestAt: part.length,
-    requestId: '',
-    written: bytes.subarray(0, part.length + 1),
-  };
+  const packed = bytesOfIp(ip);
+  const address = packed ?? cutUtf8(ip);
+  const agent = cutUtf8(userAgent);
+  const fixed = new Uint8Array(IP_AT);
+  fixed[0] = TYPE;
+  fixed[FORM_AT] = packed ? (packed.length === FORM_BYTES[4] ? 4 : 6) : FORM_TEXT;
+  fixed[FORM_AT + 1] = address.length;
+  const ids = [bytesOfId(endpoint), bytesOfId(credential)];
+  const parts = [fixed, address, Uint8Array.of(agent.length), agent, ...ids];
+  const bytes = concat([...parts, new Uint8Array(ID_SPACE)]);
+  const requestAt = bytes.length - ID_SPACE;
+  const written = bytes.subarray(0, requestAt + 1);
+  return { caller: { ip, userAgent, endpoint, credential }, bytes, requestAt, requestId: '', written };
 }
 
 function isSame(one: Caller, other: Caller): boolean {
@@ -131,8 +161,8 @@ let plaintext = plaintextOf({ ip: '', userAgent: '', endpoint: '', credential: '
 
 /**
  * The plaintext of an entry, which the next call overwrites. An address that is neither IPv4 nor IPv6 in its usual form is
- * kept as text. Texts are cut at 255 bytes of UTF-8, ids at 128, between
- * characters. A tag of another length than 16 bytes: RangeError.
+ * kept as text. Texts are cut at 255 bytes of UTF-8, ids at 128, between characters. A tag of another length than 16 bytes:
+ * RangeError.
  */
 export function encodeLogEntry(entry: ActionLogEntry): Uint8Array {
   const { seenTag, requestId } = entry;
@@ -175,14 +205,14 @@ function takeText(bytes: Uint8Array, at: number): Taken {
   return { text: textOf(readBytes(bytes, at + 1, length)), end: at + 1 + length };
 }
 
-/** What the first type says behind the source. */
+/** Reads the members of the first type after the source. */
 function readFirst(bytes: Uint8Array) {
   const { text: ip, end } = takeIp(bytes, OUTCOME_AT);
   const userAgent = textOf(bytes.subarray(end));
   return { ip, userAgent, endpoint: '', credential: '', requestId: '', outcome: 'ok' } as const;
 }
 
-/** What the second type says behind the source. */
+/** Reads the members of the second type after the source. */
 function readSecond(bytes: Uint8Array) {
   const outcome = outcomeOf(readU8(bytes, OUTCOME_AT));
   const ip = takeIp(bytes, FORM_AT);

@@ -1,10 +1,10 @@
 /**
- * Heads of item logs: how long each log was when it was last recorded, and the tag of its entry of that number. A bucket
- * keeps the sum of its heads, an account the sum of its buckets, and a signed checkpoint says which the account had.
+ * Heads of item logs: the length of each log when it was last recorded, and the tag of its entry of that number. A bucket
+ * keeps the sum of its heads, an account the sum of its buckets, and a signed checkpoint names the account's.
  *
  * A sum is the XOR of HMAC-SHA-256 terms under a key of the root, so that one head can be replaced in it, and it is
- * sealed, so that nobody learns a difference of terms: without both, heads that cancel each other out could be found.
- * All keys are of the root, and stay when the master key is rotated.
+ * sealed, so that no difference of terms can be read: without both, heads that cancel each other out could be found.
+ * All keys derive from the root, and stay when the master key is rotated.
  *
  * Sealed by `sealMessage` with a record header of type 22: a bucket `version 8 | logs 8 | sum 32`, an account's mark
  * `epoch 8 | keys 8 | logs 8 | sum 32 | link 32`. In clear, covered by the mark: a key's buckets,
@@ -35,38 +35,40 @@ import {
 
 /** One log at one length. */
 export interface LogHead {
-  /** Tag of its first entry, which tells it from an earlier log of the same token. */
+  /** Tag of its first entry, which distinguishes it from an earlier log of the same token. */
   readonly first: Uint8Array;
   readonly length: number;
   /** Tag of entry number `length`. */
   readonly tag: Uint8Array;
 }
 
-/** A set of heads. */
-export interface HeadSum {
+interface HeadSum {
   readonly logs: number;
   readonly sum: Uint8Array;
 }
 
 /** The recorded heads of a bucket; each change has the next version. */
-export interface BucketHeads extends HeadSum {
+interface BucketHeads extends HeadSum {
   readonly version: number;
 }
 
 /** The recorded heads of an account; each change has the next epoch. */
-export interface HeadsMark extends HeadSum {
+interface HeadsMark extends HeadSum {
   readonly epoch: number;
   readonly keys: number;
   /** Names this mark and all before it. */
   readonly link: Uint8Array;
 }
 
-/** What stands before the first record of a bucket. */
+/** The heads before the first record of a bucket. */
 export const NO_BUCKET_HEADS: BucketHeads = { version: 0, logs: 0, sum: new Uint8Array(HASH_BYTES) };
-/** What stands before the first mark of an account. */
-export const NO_HEADS_MARK: HeadsMark = {
-  ...{ epoch: 0, keys: 0, logs: 0 },
-  ...{ sum: new Uint8Array(HASH_BYTES), link: new Uint8Array(HASH_BYTES) },
+/** The mark before the first one of an account. */
+const NO_HEADS_MARK: HeadsMark = {
+  epoch: 0,
+  keys: 0,
+  logs: 0,
+  sum: NO_BUCKET_HEADS.sum,
+  link: NO_BUCKET_HEADS.sum,
 };
 
 const BUCKET_BYTES = 8 + 8 + HASH_BYTES;
@@ -126,7 +128,6 @@ function open(
 const BUCKET_LABEL = 'cardvault bucket heads';
 const MARK_LABEL = 'cardvault heads mark';
 
-/** Seals the heads of a bucket. */
 export function sealBucketHeads(
   key: Uint8Array,
   kid: string,
@@ -140,7 +141,7 @@ export function sealBucketHeads(
   return seal(key, BUCKET_LABEL, [kid, bucket], plain);
 }
 
-/** Opens the heads of a bucket; an empty record stands for none. Rejects all else with `IntegrityError`. */
+/** Opens the heads of a bucket; an empty record means none. Rejects all else with `IntegrityError`. */
 export function openBucketHeads(
   key: Uint8Array,
   kid: string,
@@ -174,7 +175,7 @@ export function sealHeadsMark(
   return seal(key, MARK_LABEL, [], plain);
 }
 
-/** Opens the mark of an account, whose key it takes; an empty record stands for none. Errors as `openBucketHeads`. */
+/** Opens the mark of an account with that account's key; an empty record means none. Errors as `openBucketHeads`. */
 export function openHeadsMark(key: Uint8Array, record: Uint8Array): HeadsMark {
   if (record.length === 0) {
     return NO_HEADS_MARK;
@@ -189,14 +190,11 @@ export function openHeadsMark(key: Uint8Array, record: Uint8Array): HeadsMark {
   };
 }
 
-/** What an account says of a bucket of a key. */
-interface BucketEntry {
-  readonly version: number;
-  readonly tag: Uint8Array;
-}
-
-/** The buckets of a key as an account keeps them. */
-export function encodeBuckets(logs: number, entries: readonly BucketEntry[]): Uint8Array {
+/** The buckets of a key as an account keeps them: the version of each, and the tag of its record. */
+export function encodeBuckets(
+  logs: number,
+  entries: readonly { readonly version: number; readonly tag: Uint8Array }[],
+): Uint8Array {
   const out = new Uint8Array(ENTRIES_AT + entries.length * ENTRY_BYTES);
   writeU64(out, 0, logs);
   for (const [i, { version, tag }] of entries.entries()) {
@@ -212,8 +210,8 @@ export function logsOfBuckets(buckets: Uint8Array): number {
 }
 
 /**
- * Whether a bucket is at least as new as its account says: the record that it names, or one of a later version. Empty
- * bytes name none.
+ * Checks that a bucket is at least as new as in its account's record: the record named there, or one of a later version.
+ * Empty bytes name none.
  */
 export function isBucketCurrent(
   buckets: Uint8Array,

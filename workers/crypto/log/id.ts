@@ -1,11 +1,11 @@
 /**
- * Ids in log entries: `length 1 | text`. What the vault makes itself takes less: where the length says 255, the 16 bytes of a
- * UUID in lower case follow; where it says 254, 22 characters of base64url in 17 bytes, the last four bits zero.
+ * Ids in log entries: `length 1 | text`. Ids that the vault makes are shorter: after the length 255 follow the 16 bytes of a
+ * UUID in lower case; after 254, 22 characters of base64url in 17 bytes, the last four bits zero.
  */
 import { IntegrityError, readBytes, readU8, textOf } from '../primitives/bytes.ts';
 
 const TEXT_BYTES_MAX = 128;
-/** The bytes that any id fits. */
+/** Room for any id. */
 export const ID_SPACE = 1 + TEXT_BYTES_MAX;
 
 const UUID = 255;
@@ -19,7 +19,7 @@ const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 const encoder = new TextEncoder();
 
-/** For each character of ASCII its place in an alphabet, 0xff where it has none. */
+/** The place in an alphabet of each character of ASCII; 0xff for none. */
 function placesIn(alphabet: string): Uint8Array {
   const places = new Uint8Array(128).fill(0xff);
   for (let i = 0; i < alphabet.length; i++) {
@@ -31,7 +31,7 @@ function placesIn(alphabet: string): Uint8Array {
 const DIGITS = placesIn('0123456789abcdef');
 const SIXTHS = placesIn(BASE64URL);
 
-/** A member of variable length, and where the next one begins. */
+/** A member of variable length, and the offset of the next one. */
 export interface Taken {
   readonly text: string;
   readonly end: number;
@@ -87,7 +87,7 @@ function writeRandom(bytes: Uint8Array, at: number, text: string): boolean {
   return true;
 }
 
-/** Writes an id, of a longer text its first 128 bytes, where `ID_SPACE` bytes are left; gives where it ends. */
+/** Writes an id, cut at 128 bytes, where `ID_SPACE` bytes are left; returns its end. */
 export function writeId(bytes: Uint8Array, at: number, id: string): number {
   if (writeUuid(bytes, at + 1, id)) {
     bytes[at] = UUID;
@@ -102,13 +102,12 @@ export function writeId(bytes: Uint8Array, at: number, id: string): number {
   return at + 1 + written;
 }
 
-/** An id as `writeId` writes it. */
 export function bytesOfId(id: string): Uint8Array {
   const bytes = new Uint8Array(ID_SPACE);
   return bytes.slice(0, writeId(bytes, 0, id));
 }
 
-/** Reads the id at `at`. Rejects a text that is no UTF-8 and one that does not end with `IntegrityError`. */
+/** Reads the id at `at`. Rejects a text that is truncated or not UTF-8 with `IntegrityError`. */
 export function takeId(bytes: Uint8Array, at: number): Taken {
   const form = readU8(bytes, at);
   if (form === UUID) {

@@ -1,8 +1,6 @@
-/** Outcomes of uses of an item, by their numbers in an entry of its action log. */
-
 /**
- * `ok` and the codes of `server/core/errors.ts`. The position in this list is what an entry holds: a new code goes to the
- * end, and none is ever moved or removed.
+ * Outcomes of uses of an item: `ok` and the codes of `server/core/errors.ts`. Entries of action logs hold the position in
+ * this list: a new code goes to the end, and none is ever moved or removed.
  */
 const OUTCOMES = [
   'ok',
@@ -90,7 +88,7 @@ const OUTCOMES = [
   'reply_too_complex',
 ] as const;
 
-/** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */
+/** The outcome of a use: `ok`, or the code of the error that its caller received. */
 export type LogOutcome = (typeof OUTCOMES)[number];
 
 /** The number of an outcome, 0 to 255. */
@@ -98,7 +96,7 @@ export function outcomeNumber(outcome: LogOutcome): number {
   return OUTCOMES.indexOf(outcome);
 }
 
-/** The outcome of a number; `unknown` for one that a later version has written. */
+/** The outcome of a number; `unknown` for a number that a later version has written. */
 export function outcomeOf(number: number): LogOutcome | 'unknown' {
   return OUTCOMES[number] ?? 'unknown';
 }

@@ -1,12 +1,8 @@
-/**
- * `aad`: the one injective encoding of a label and a list of fields, which is the AAD of every AEAD call and the input
- * of every keyed hash and derivation of this folder.
- */
 import { EMPTY, readU32, utf8, writeU32, writeU64 } from './bytes.ts';
 
 const encoder = new TextEncoder();
 
-/** One part of an AAD: text enters as its UTF-8 bytes, a number as an unsigned integer up to 2^53 - 1. */
+/** One part of an AAD: text is encoded as UTF-8, a number as an unsigned integer up to 2^53 - 1. */
 export type Field = string | Uint8Array | number;
 
 /** Type bytes of the fields. */
@@ -17,10 +13,10 @@ const NUMBER = 3;
 const FIELD_HEAD_BYTES = 5;
 const NUMBER_FIELD_BYTES = 9;
 const UTF8_BYTES_PER_UNIT_MAX = 3;
-/** Most encodings fit; a buffer of its own for each would cost as much as writing it. */
+/** Most encodings fit; a separate buffer for each would cost as much as writing it. */
 const scratch = new Uint8Array(8192);
 
-/** Writes one field and gives its end. A text is mostly ASCII, where a loop is faster than a call into the runtime. */
+/** Writes one field and returns its end. A text is mostly ASCII, where a loop is faster than a call into the runtime. */
 function writeField(out: Uint8Array, at: number, field: Field): number {
   if (typeof field === 'number') {
     out[at] = NUMBER;
@@ -49,9 +45,9 @@ function writeField(out: Uint8Array, at: number, field: Field): number {
 
 /**
  * Encodes a label and a list of fields so that no two different lists of well-formed texts, bytes and
- * numbers give the same bytes: every field has a type byte, and text and bytes have a 32-bit length.
+ * numbers have the same bytes: every field has a type byte, and text and bytes have a 32-bit length.
  * It is the AAD of every AEAD call and the input of every keyed hash and derivation of this folder. Rejects, with
- * RangeError, a number that is no safe integer of 0 or more.
+ * RangeError, a number that is not a safe integer of 0 or more.
  */
 export function aad(label: string, fields: readonly Field[]): Uint8Array {
   let bound = FIELD_HEAD_BYTES + label.length * UTF8_BYTES_PER_UNIT_MAX;
@@ -73,11 +69,11 @@ export function aad(label: string, fields: readonly Field[]): Uint8Array {
 
 const SOME_BYTES = new Uint8Array(0);
 
-/** The last encoding under a label, with where the content of each field lies in it. */
+/** The last encoding under a label, with the offset of the content of each field. */
 interface Encoding {
   readonly label: string;
   bytes: Uint8Array;
-  /** `SOME_BYTES` stands for any byte field: those are always written. */
+  /** `SOME_BYTES` for each byte field: those are always written. */
   fields: Field[];
   starts: number[];
 }
@@ -94,7 +90,7 @@ function writeAscii(out: Uint8Array, at: number, text: string): boolean {
   return true;
 }
 
-/** Writes a field over the one that is there; false where it has another type or length. */
+/** Writes a field over the earlier one; false if it has another type or length. */
 function overwriteField({ bytes, fields, starts }: Encoding, index: number, field: Field): boolean {
   const before = fields[index];
   if (field === before) {
@@ -120,7 +116,7 @@ function overwriteField({ bytes, fields, starts }: Encoding, index: number, fiel
   return true;
 }
 
-/** Writes a list over the one before; false, with some of it written, where it has another shape. */
+/** Writes a list over the earlier one; false, with some of it written, if it has another shape. */
 function overwrite(encoding: Encoding, fields: readonly Field[]): boolean {
   if (fields.length === 0 || fields.length !== encoding.fields.length) {
     return false;
@@ -149,7 +145,7 @@ function encodeAnew(encoding: Encoding, fields: readonly Field[]): void {
 }
 
 /**
- * `aad` for one label and many lists of one shape: what is the same as in the list before is not written again. The
+ * `aad` for one label and many lists of one shape: fields that equal those of the list before are not written again. The
  * bytes are those of `aad`, and are overwritten by the next call. Not for secrets, which would stay in them.
  */
 export function createAad(label: string): (fields: readonly Field[]) => Uint8Array {

@@ -1,6 +1,6 @@
 /**
- * Byte strings: the few operations that every record format is written with. Integers are big-endian. Readers check
- * that the bytes are there and throw an `IntegrityError` where they are not; writers answer for their own room.
+ * Byte strings: the operations of all record formats. Integers are big-endian. Readers check that the bytes are there and
+ * throw an `IntegrityError` if not; callers of writers provide enough room.
  */
 import { timingSafeEqual } from 'node:crypto';
 
@@ -15,6 +15,18 @@ export class IntegrityError extends Error {
   }
 }
 
+/** The result of `open`; undefined if it throws an `IntegrityError`. */
+export function openedOrNot<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof IntegrityError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 /** The passphrase given does not open the vault key. Callers answer `passphrase_wrong`. */
 export class PassphraseError extends Error {
   constructor() {
@@ -23,7 +35,7 @@ export class PassphraseError extends Error {
   }
 }
 
-/** No bytes: stands for a part that is not there. */
+/** No bytes: a missing part. */
 export const EMPTY = new Uint8Array(0);
 
 const encoder = new TextEncoder();
@@ -41,6 +53,18 @@ export function textOf(bytes: Uint8Array): string {
     return decoder.decode(bytes);
   } catch {
     throw new IntegrityError();
+  }
+}
+
+/** The bytes of a base64 text; undefined for a text that the options do not allow. */
+export function fromBase64(
+  text: string,
+  options: Parameters<typeof Uint8Array.fromBase64>[1],
+): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(text, options);
+  } catch {
+    return undefined;
   }
 }
 
@@ -79,10 +103,20 @@ export function writeU64(out: Uint8Array, at: number, value: number): void {
   writeU32(out, at + 4, value % 0x1_0000_0000);
 }
 
-/** The four bytes of an unsigned 32-bit integer. */
+/** The two bytes of an unsigned 16-bit integer, which the caller has checked. */
+export function u16(value: number): Uint8Array {
+  return Uint8Array.of(value >> 8, value & 0xff);
+}
+
 export function u32(value: number): Uint8Array {
   const out = new Uint8Array(4);
   writeU32(out, 0, value);
+  return out;
+}
+
+export function u64(value: number): Uint8Array {
+  const out = new Uint8Array(8);
+  writeU64(out, 0, value);
   return out;
 }
 
@@ -93,6 +127,11 @@ export function readU8(bytes: Uint8Array, at: number): number {
     throw new IntegrityError();
   }
   return value;
+}
+
+/** An unsigned 16-bit integer; `IntegrityError` past the end. */
+export function readU16(bytes: Uint8Array, at: number): number {
+  return (readU8(bytes, at) << 8) | readU8(bytes, at + 1);
 }
 
 /** An unsigned 32-bit integer; `IntegrityError` past the end. */
@@ -113,12 +152,12 @@ export function readU64(bytes: Uint8Array, at: number): number {
   return value;
 }
 
-/** A view of `length` bytes at `at`, which must be there: half the cost of `subarray`, and no Buffer of a Buffer. */
+/** A view of `length` bytes at `at`, which must exist: half the cost of `subarray`, and no Buffer of a Buffer. */
 export function viewOf(bytes: Uint8Array, at: number, length: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + at, length);
 }
 
-/** The same; `IntegrityError` when they are not all there. */
+/** The same; `IntegrityError` past the end. */
 export function readBytes(bytes: Uint8Array, at: number, length: number): Uint8Array {
   if (at + length > bytes.length) {
     throw new IntegrityError();
@@ -128,15 +167,15 @@ export function readBytes(bytes: Uint8Array, at: number, length: number): Uint8A
 
 /**
  * Constant-time comparison of equally long byte strings; strings of different lengths are unequal, at once. For tags,
- * commitments and hashes, wherever somebody could try one after the other.
+ * commitments and hashes, against attackers who try one after the other.
  */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /**
- * Overwrites key material with zeros; undefined stands for what was never made. Copies that the runtime made on its way
- * are out of reach. Views share their bytes: wiping one wipes what it is a view of.
+ * Overwrites key material with zeros, except for undefined. Copies that the runtime made are out of reach. Views share their
+ * bytes: wiping one wipes its source.
  */
 export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   for (const buffer of buffers) {
@@ -144,7 +183,7 @@ export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   }
 }
 
-/** The first byte of every record; readers know no other. */
+/** The first byte of every record; readers accept no other. */
 const VERSION = 0x01;
 /** AES-256-GCM, HMAC- and HKDF-SHA-256, and for public keys X25519. */
 export const X25519_SUITE = 0x01;
@@ -180,7 +219,6 @@ export const TYPE = {
   warm: 0x30,
 } as const;
 
-/** One of the type bytes. */
 export type RecordType = (typeof TYPE)[keyof typeof TYPE];
 
 /** Writes the header of a new record at its start, which is at `at`. */
@@ -204,7 +242,7 @@ export function checkHeader(
   }
 }
 
-/** The suite that a byte stands for; `IntegrityError` for any other byte. */
+/** The suite of a byte; `IntegrityError` for any other byte. */
 export function suiteAt(bytes: Uint8Array, at: number): Suite {
   const suite = bytes[at];
   if (suite !== X25519_SUITE && suite !== X_WING_SUITE) {
@@ -213,7 +251,7 @@ export function suiteAt(bytes: Uint8Array, at: number): Suite {
   return suite;
 }
 
-/** The same as `checkHeader` for a record of either suite, which it gives. */
+/** The same as `checkHeader` for a record of either suite, which it returns. */
 export function headerSuite(record: Uint8Array, type: RecordType, bytesMin: number): Suite {
   const suite = suiteAt(record, SUITE_AT);
   checkHeader(record, type, bytesMin, suite);

@@ -1,6 +1,6 @@
 /**
- * HPKE (RFC 9180) in Base mode with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM, the receiver's side alone:
- * what browsers can seal with WebCrypto. Public keys and `enc` are uncompressed points.
+ * HPKE (RFC 9180) in Base mode with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM, which browsers can seal with
+ * WebCrypto: the receiver's side alone. Public keys and `enc` are uncompressed points.
  */
 import { createECDH } from 'node:crypto';
 import { IntegrityError, wipe } from './bytes.ts';
@@ -9,7 +9,6 @@ import { openSealed } from './symmetric.ts';
 
 /** Bytes of an uncompressed point: 04 and both coordinates. */
 export const P256_POINT_BYTES = 65;
-/** Bytes of a private key. */
 export const P256_SCALAR_BYTES = 32;
 
 /** The id of the KEM (section 7.1). */
@@ -18,7 +17,6 @@ const CURVE = 'prime256v1';
 /** The first byte of an uncompressed point (SEC 1, section 2.3.3), the only form that is accepted. */
 const UNCOMPRESSED = 0x04;
 
-/** A new random key pair. */
 export function generateP256Pair(): KeyPair {
   const ecdh = createECDH(CURVE);
   const publicKey = new Uint8Array(ecdh.generateKeys());
@@ -30,9 +28,7 @@ export function generateP256Pair(): KeyPair {
   return { privateKey, publicKey };
 }
 
-/**
- * SetupBaseR (section 5.1.1). Rejects, with `IntegrityError`, an `enc` that is no uncompressed point of the curve.
- */
+/** SetupBaseR (section 5.1.1). Rejects, with `IntegrityError`, an `enc` that is not an uncompressed point of the curve. */
 export function setupP256Receiver(
   enc: Uint8Array,
   { privateKey, publicKey }: KeyPair,
@@ -53,7 +49,7 @@ export function setupP256Receiver(
   return contextOf({ agreed, enc, publicKey }, info, aead, P256_KEM);
 }
 
-/** Open (section 6.1): the plaintext of a single message. Rejects with `IntegrityError` whatever does not fit. */
+/** Open (section 6.1): the plaintext of a single message. Rejects any other message with `IntegrityError`. */
 export function openP256(
   { enc, ciphertext }: { readonly enc: Uint8Array; readonly ciphertext: Uint8Array },
   pair: KeyPair,

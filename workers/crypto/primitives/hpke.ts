@@ -4,11 +4,11 @@
  * export-only suite; the AEAD suite is here for the vectors of the RFC.
  */
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
-import { concat, EMPTY, equalBytes, IntegrityError, utf8, wipe } from './bytes.ts';
+import { concat, EMPTY, equalBytes, IntegrityError, u16, utf8, wipe } from './bytes.ts';
 import { randomBytes } from './random.ts';
 import { HASH_BYTES, hmac } from './symmetric.ts';
 
-/** Bytes of a private key, of a public key and of what two of them agree on. */
+/** Bytes of a private key, of a public key and of the secret that two of them agree on. */
 export const POINT_BYTES = 32;
 
 /** DER of RFC 8410 up to the raw key. */
@@ -22,7 +22,7 @@ export interface KeyPair {
   readonly publicKey: Uint8Array;
 }
 
-/** Before any arithmetic: a key of another length is a damaged record. */
+/** Checks a length before any arithmetic: a key of another length is a damaged record. */
 function checkLength(key: Uint8Array): void {
   if (key.length !== POINT_BYTES) {
     throw new IntegrityError();
@@ -80,10 +80,9 @@ export interface HpkeAead {
 
 /** The suite without an AEAD (RFC 9180, section 7.3). */
 export const EXPORT_ONLY: HpkeAead = { id: 0xffff, keyBytes: 0, nonceBytes: 0 };
-/** The suite with AES-256-GCM. */
 export const AES_256_GCM: HpkeAead = { id: 0x0002, keyBytes: 32, nonceBytes: 12 };
 
-/** What both sides hold after set-up. `key` and `baseNonce` are empty in the export-only suite. */
+/** The context of both sides after set-up. `key` and `baseNonce` are empty in the export-only suite. */
 export interface HpkeContext {
   readonly exporterSecret: Uint8Array;
   readonly key: Uint8Array;
@@ -93,29 +92,28 @@ export interface HpkeContext {
 /** RFC 9180, sections 4 and 5.1: the mode, the version label and the suite ids that enter every derivation. */
 const BASE_MODE = Uint8Array.of(0);
 const VERSION = utf8('HPKE-v1');
+/** HKDF-SHA256 (section 7.2). */
+const KDF = 0x0001;
 /** DHKEM(X25519, HKDF-SHA256) (section 7.1). */
 const X25519_KEM = 0x20;
 
 /** `suite_id` of section 4.1. */
 function kemSuiteOf(kem: number): Uint8Array {
-  return concat([utf8('KEM'), Uint8Array.of(kem >> 8, kem & 0xff)]);
+  return concat([utf8('KEM'), u16(kem)]);
 }
 
 const X25519_KEM_SUITE = kemSuiteOf(X25519_KEM);
 
 const suites = new Map<number, Uint8Array>();
 
-/** `suite_id` of section 5.1: the KEM, KDF 0x0001 and the AEAD. Made once: every export of a key needs it. */
+/** `suite_id` of section 5.1: the KEM, the KDF and the AEAD. Made once: every export of a key needs it. */
 function suiteOf(aead: HpkeAead, kem: number): Uint8Array {
   const ids = (kem << 16) | aead.id;
   const found = suites.get(ids);
   if (found) {
     return found;
   }
-  const made = concat([
-    utf8('HPKE'),
-    Uint8Array.of(kem >> 8, kem & 0xff, 0x00, 0x01, aead.id >> 8, aead.id & 0xff),
-  ]);
+  const made = concat([utf8('HPKE'), u16(kem), u16(KDF), u16(aead.id)]);
   suites.set(ids, made);
   return made;
 }
@@ -137,7 +135,7 @@ function expand(
   if (blocks > 255) {
     throw new RangeError('HKDF gives at most 255 blocks');
   }
-  const labeled = concat([Uint8Array.of(length >> 8, length & 0xff), VERSION, suite, utf8(label), info]);
+  const labeled = concat([u16(length), VERSION, suite, utf8(label), info]);
   const out = new Uint8Array(length);
   let previous: Uint8Array = EMPTY;
   for (let block = 1; block <= blocks; block++) {
@@ -148,7 +146,7 @@ function expand(
   return out;
 }
 
-/** ExtractAndExpand of section 4.1, over what the two keys have agreed on; that is wiped. */
+/** ExtractAndExpand of section 4.1, over the agreed secret of the two keys, which is wiped. */
 function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array, kem: number): Uint8Array {
   const suite = kem === X25519_KEM ? X25519_KEM_SUITE : kemSuiteOf(kem);
   const prk = extract(suite, EMPTY, 'eae_prk', agreed);
@@ -159,18 +157,14 @@ function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array
   }
 }
 
-/** The context of what the two keys of a DHKEM with HKDF-SHA256 have agreed on; that is wiped. `kem`: its registered id. */
+/** The context of the agreed secret of two keys of a DHKEM with HKDF-SHA256, which is wiped. `kem`: its registered id. */
 export function contextOf(
-  {
-    agreed,
-    enc,
-    publicKey,
-  }: { readonly agreed: Uint8Array; readonly enc: Uint8Array; readonly publicKey: Uint8Array },
+  keys: { readonly agreed: Uint8Array; readonly enc: Uint8Array; readonly publicKey: Uint8Array },
   info: Uint8Array,
   aead: HpkeAead,
   kem = X25519_KEM,
 ): HpkeContext {
-  return scheduleKeys(sharedSecret(agreed, enc, publicKey, kem), info, aead, kem);
+  return scheduleKeys(sharedSecret(keys.agreed, keys.enc, keys.publicKey, kem), info, aead, kem);
 }
 
 /** KeySchedule of section 5.1 in Base mode, without a PSK, over the shared secret of a KEM; that is wiped. */
@@ -192,8 +186,9 @@ export function scheduleKeys(shared: Uint8Array, info: Uint8Array, aead: HpkeAea
 }
 
 /**
- * SetupBaseS (section 5.1.1): a context for the holder of `publicKey`, and the `enc` of 32 bytes that lets it be found
- * again. `ephemeral` is given by tests of known answers only. The ephemeral private key is wiped. Rejects a bad point with `IntegrityError`.
+ * SetupBaseS (section 5.1.1): a context for the holder of `publicKey`, and the `enc` of 32 bytes from which the holder
+ * derives it. Only tests of known answers pass `ephemeral`. The ephemeral private key is wiped. Rejects a bad point with
+ * `IntegrityError`.
  */
 export function setupSender(
   publicKey: Uint8Array,
@@ -212,7 +207,7 @@ export function setupSender(
 
 /**
  * SetupBaseR (section 5.1.1): the context that the sender of `enc` made. Another private key gives another context, and
- * no error: what is sealed under it does not open. Rejects a bad point with `IntegrityError`.
+ * no error: nothing sealed under it opens. Rejects a bad point with `IntegrityError`.
  */
 export function setupReceiver(
   enc: Uint8Array,

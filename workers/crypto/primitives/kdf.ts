@@ -6,7 +6,7 @@ import { EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
 import { randomBytes } from './random.ts';
 import { HASH_BYTES, hkdf, hmac, SALT_BYTES } from './symmetric.ts';
 
-/** What Argon2id costs (RFC 9106, section 3.1). */
+/** The cost of Argon2id (RFC 9106, section 3.1). */
 export interface Argon2Params {
   /** Memory in KiB (m). */
   readonly memoryKiB: number;
@@ -16,18 +16,17 @@ export interface Argon2Params {
   readonly parallelism: number;
 }
 
-/** The least that new records may be made with; account passwords always are. */
+/** The lowest cost of new records, and the cost for account passwords. */
 export const ARGON2_FLOOR: Argon2Params = { memoryKiB: 19_456, passes: 2, parallelism: 1 };
 
 /** RFC 9106's second recommended profile. */
 export const ARGON2_DEFAULT: Argon2Params = { memoryKiB: 65_536, passes: 3, parallelism: 4 };
 
-/** Whole numbers between two bounds, both included; NaN and fractions are not. */
 function isWithin(value: number, min: number, max: number): boolean {
   return Number.isInteger(value) && value >= min && value <= max;
 }
 
-/** Up to 1 GiB, ten passes and 16 lanes: what readers accept of a record. */
+/** Bounds for records that are read: up to 1 GiB, ten passes and 16 lanes. */
 function isReadable({ memoryKiB, passes, parallelism }: Argon2Params): boolean {
   return isWithin(memoryKiB, 19_456, 1_048_576) && isWithin(passes, 1, 10) && isWithin(parallelism, 1, 16);
 }
@@ -49,14 +48,14 @@ export function checkNewParams(params: Argon2Params): void {
 let memoryDivisor = 1;
 
 /**
- * Divides the memory that Argon2id uses from now on in this thread, whatever the parameters say. For tests whose subject is
- * not the cost: no setting leads here, and a thread of a production vault refuses to start with it.
+ * Divides the memory that Argon2id uses from now on in this thread, with any parameters. For tests whose subject is not the
+ * cost: no setting leads here, and a thread of a production vault does not start with it.
  */
 export function divideArgon2Memory(divisor: number): void {
   memoryDivisor = divisor;
 }
 
-/** 32 bytes, made on a thread of the runtime's own. Its error is not passed on: it could name its input. */
+/** Computes 32 bytes on a thread of the runtime. Its error is not passed on: it could contain its input. */
 function argon2id(message: Uint8Array, nonce: Uint8Array, params: Argon2Params): Promise<Uint8Array> {
   const { memoryKiB, passes, parallelism } = params;
   const memory = Math.ceil(memoryKiB / memoryDivisor);
@@ -67,8 +66,8 @@ function argon2id(message: Uint8Array, nonce: Uint8Array, params: Argon2Params):
 }
 
 /**
- * Stretches a passphrase, its exact bytes, off-thread: 32 bytes of key-encryption key and 32 bytes of
- * commitment, which names the passphrase without helping to open anything. Both are the caller's to wipe.
+ * Stretches a passphrase, its exact bytes, off-thread: 32 bytes of key-encryption key and 32 bytes of commitment, which
+ * identifies the passphrase without helping to open anything. The caller wipes both.
  */
 export async function deriveKek(
   passphrase: Uint8Array,
@@ -88,10 +87,9 @@ export async function deriveKek(
   }
 }
 
-/** As the PHC string format has base64. */
+/** The base64 of the PHC string format. */
 const UNPADDED = { omitPadding: true } as const;
 
-/** A verifier as a PHC string, whose base64 has no padding. */
 const PHC =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
@@ -111,7 +109,7 @@ export async function hashPassword(password: Uint8Array, pepper: Uint8Array): Pr
   }
 }
 
-/** Whether the password is the verifier's. A text that is no verifier of ours: `IntegrityError`. */
+/** Verifies a password. Any text that `hashPassword` does not return: `IntegrityError`. */
 export async function verifyPassword(
   password: Uint8Array,
   pepper: Uint8Array,
@@ -132,7 +130,7 @@ export async function verifyPassword(
 
 /** The rest of a fast verifier: salt and tag. */
 const FAST = /^([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
-/** Stands for the verifier that there is not; no password has it. */
+/** Replaces a missing verifier; no password has it. */
 const NO_VERIFIER = `${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 function tagOf(salt: Uint8Array, password: Uint8Array, pepper: Uint8Array): Uint8Array {
@@ -152,8 +150,8 @@ export function hashGenerated(password: Uint8Array, pepper: Uint8Array): string 
 }
 
 /**
- * Whether a generated password is the verifier's; an empty one is none's, and takes as long. Any other text that is no
- * verifier of ours: `IntegrityError`.
+ * Verifies a generated password. An empty hash matches no password, and takes as long. Any other text that `hashGenerated`
+ * does not return: `IntegrityError`.
  */
 export function verifyGenerated(password: Uint8Array, pepper: Uint8Array, hash: string): boolean {
   const isNone = hash === '';

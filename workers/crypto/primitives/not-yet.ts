@@ -1,8 +1,7 @@
-/** How work that answers at once uses what the runtime gives as a promise only. */
-
 /**
- * Thrown by work that needs what is not there yet: `ready` resolves when it is. Whoever runs the work waits and runs it
- * again from its start, so it must not have changed anything before it throws this.
+ * Thrown by synchronous work that needs a result which the runtime returns as a promise only: a promise for each item would
+ * cost more than most of the work. `ready` resolves when the result is kept. The runner waits and runs the work again from
+ * its start, so the work must not have changed anything before it throws this.
  */
 export class NotYet extends Error {
   readonly ready: Promise<unknown>;
@@ -11,14 +10,14 @@ export class NotYet extends Error {
     super('Needs what the runtime has not computed yet.');
     this.name = 'NotYet';
     this.ready = ready;
-    // Where it was thrown beside another error, nobody waits for it.
+    // If the work also throws another error, nothing waits for this one.
     ready.catch(() => undefined);
   }
 }
 
 /**
- * What `work` gives: at once, or as a promise where it has to run again. `endAgain` is called when a run but the first has
- * left the stack.
+ * Runs `work`: returns its result, or a promise of it if it has to run again. `endAgain` is called after each run but the
+ * first.
  */
 export function whenReady<T>(work: () => T, endAgain: () => void = () => undefined): T | Promise<Awaited<T>> {
   try {
@@ -42,7 +41,7 @@ async function again<T>({ ready }: NotYet, work: () => T, endAgain: () => void):
   });
 }
 
-/** What `work` gives for each of several. What any of them need and is not there yet is waited for once, by all together. */
+/** Runs `work` for each of a list. Results that any of them need and are not there yet are waited for once, together. */
 export function eachReady<In, Out>(list: readonly In[], work: (one: In, index: number) => Out): Out[] {
   const results: Out[] = [];
   const waits: Promise<unknown>[] = [];

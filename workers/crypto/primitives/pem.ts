@@ -1,8 +1,8 @@
 /** PEM, the textual encoding of RFC 7468, in its strict form: labels, base64 lines, and nothing else. */
-import { concat, utf8 } from './bytes.ts';
+import { concat, fromBase64, utf8 } from './bytes.ts';
 
-/** One block: the label between BEGIN and its dashes, and what the base64 stands for. */
-export interface PemBlock {
+/** One block: the label between BEGIN and its dashes, and the bytes of the base64. */
+interface PemBlock {
   readonly label: string;
   readonly der: Uint8Array;
 }
@@ -10,21 +10,13 @@ export interface PemBlock {
 /** Characters of base64 in a line that is written (RFC 7468, section 2). */
 const LINE = 64;
 const BEGIN = /^-----BEGIN ([A-Z0-9 ]{1,40})-----$/;
-/** Lines of other writers may be longer; 76 is what MIME allows. */
+/** Lines of other writers may be longer; MIME allows 76. */
 const BASE64_LINE = /^[A-Za-z0-9+/]{1,76}={0,2}$/;
-
-/** The lines around a block. */
-function begin(label: string): string {
-  return `-----BEGIN ${label}-----\n`;
-}
-function end(label: string): string {
-  return `-----END ${label}-----\n`;
-}
 
 /** A block with lines of 64 characters and a line feed at its end. For public things: text cannot be wiped. */
 export function toPem(label: string, der: Uint8Array): string {
   const lines = der.toBase64().match(/.{1,64}/g) ?? [];
-  return `${begin(label)}${lines.map((line) => `${line}\n`).join('')}${end(label)}`;
+  return `-----BEGIN ${label}-----\n${lines.map((line) => `${line}\n`).join('')}-----END ${label}-----\n`;
 }
 
 /** The code of the base64 character for six bits, without a table to look it up in. */
@@ -52,24 +44,15 @@ export function toPemBytes(label: string, der: Uint8Array): Uint8Array {
       body[at++] = 0x0a;
     }
   }
-  const whole = concat([utf8(begin(label)), body, utf8(end(label))]);
+  const whole = concat([utf8(`-----BEGIN ${label}-----\n`), body, utf8(`-----END ${label}-----\n`)]);
   body.fill(0);
   return whole;
 }
 
-/** The bytes of base64 lines; undefined for padding or bits that a strict writer would not have made. */
-function decode(lines: readonly string[]): Uint8Array | undefined {
-  try {
-    return Uint8Array.fromBase64(lines.join(''), { lastChunkHandling: 'strict' });
-  } catch {
-    return undefined;
-  }
-}
-
 /**
- * The blocks of a text, in their order. Undefined for everything that is not blocks from the first line to the
- * last: other text, headers within a block, blanks at the end of a line, labels that do not match, base64 that
- * is cut, padded wrongly or has stray bits. Lines end with LF or CRLF; empty lines may stand between blocks.
+ * The blocks of a text, in their order. Undefined for a text with anything else: other lines, headers within a block, blanks
+ * at the end of a line, labels that do not match, base64 that is truncated, padded wrongly or has stray bits. Lines end with
+ * LF or CRLF; empty lines may separate blocks.
  */
 export function readPem(text: string): PemBlock[] | undefined {
   const blocks: PemBlock[] = [];
@@ -82,7 +65,7 @@ export function readPem(text: string): PemBlock[] | undefined {
         return undefined;
       }
     } else if (line === `-----END ${label}-----`) {
-      const der = decode(lines);
+      const der = fromBase64(lines.join(''), { lastChunkHandling: 'strict' });
       if (der === undefined || der.length === 0) {
         return undefined;
       }

@@ -25,7 +25,6 @@ export function fillRandom(target: Uint8Array, at: number, length: number): void
   }
 }
 
-/** `length` fresh random bytes. */
 export function randomBytes(length: number): Uint8Array {
   const out = new Uint8Array(length);
   fillRandom(out, 0, length);

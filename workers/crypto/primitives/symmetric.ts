@@ -17,7 +17,7 @@ export const TAG_BYTES = 16;
 export const SALT_BYTES = 16;
 /** Bytes of a SHA-256 or HMAC-SHA-256 result. */
 export const HASH_BYTES = 32;
-/** What a message of `sealMessage` has beside its header and plaintext: salt, nonce and tag. */
+/** Bytes of salt, nonce and tag in a message of `sealMessage`. */
 export const MESSAGE_EXTRA_BYTES = SALT_BYTES + NONCE_BYTES + TAG_BYTES;
 
 const CIPHER: CipherGCMTypes = 'aes-256-gcm';
@@ -47,8 +47,8 @@ export function hkdf(
 }
 
 /**
- * Encrypts `plaintext` and writes ciphertext and tag into `out` at `at`, where both must have room. The caller answers
- * for the nonce: never twice under one key. Records take `sealAt`, which draws it.
+ * Encrypts `plaintext` and writes ciphertext and tag into `out` at `at`, where both must have room. The caller guarantees
+ * the nonce: never twice under one key. Records use `sealAt`, which draws it.
  */
 export function sealInto(
   out: Uint8Array,
@@ -71,7 +71,7 @@ const nonceOf = new Uint8Array(NONCE_BYTES);
 const tagOf = new Uint8Array(TAG_BYTES);
 const saltOf = new Uint8Array(SALT_BYTES);
 
-/** Fills `out` with the bytes at `at`, which must be there. */
+/** Fills `out` with the bytes at `at`, which must exist. */
 function copyFrom(bytes: Uint8Array, at: number, out: Uint8Array): Uint8Array {
   for (let i = 0; i < out.length; i++) {
     out[i] = bytes[at + i] ?? 0;
@@ -79,7 +79,7 @@ function copyFrom(bytes: Uint8Array, at: number, out: Uint8Array): Uint8Array {
   return out;
 }
 
-/** Decrypts ciphertext and tag, from `at` on. Rejects with `IntegrityError`, and then no plaintext is left behind. */
+/** Decrypts ciphertext and tag, from `at` on. Rejects with `IntegrityError`, and then wipes the plaintext. */
 export function openSealed(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -94,7 +94,7 @@ export function openSealed(
   const decipher = createDecipheriv(CIPHER, key, nonce, OPTIONS);
   decipher.setAAD(associated);
   decipher.setAuthTag(copyFrom(sealed, at + bodyBytes, tagOf));
-  // GCM gives plaintext before the tag is checked; it is not returned until `final` has succeeded.
+  // GCM returns plaintext before the tag is checked; it is not returned until `final` has succeeded.
   const plaintext = decipher.update(viewOf(sealed, at, bodyBytes));
   try {
     decipher.final();
@@ -132,7 +132,7 @@ export function openAt(record: Uint8Array, at: number, key: Uint8Array, associat
 
 /**
  * Seals one message under a key that lives long: `header | salt 16 | nonce 12 | ciphertext | tag 16`. The
- * message key is HMAC-SHA-256(key, salt), so that 28 random bytes stand against a repetition.
+ * message key is HMAC-SHA-256(key, salt), so that 28 random bytes prevent a repetition.
  * `associated` must hold the header.
  */
 export function sealMessage(

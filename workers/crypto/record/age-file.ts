@@ -1,7 +1,7 @@
 /**
- * Files in the age format (age-encryption.org/v1), in pieces. The header is the library's own; the chunks of the payload
- * are sealed here by their number, so that a file needs no thread of its own. The runtime has no ChaCha20-Poly1305: it is
- * the only cipher that is not the runtime's.
+ * Files in the age format (age-encryption.org/v1), in pieces. The library writes the header; the chunks of the payload are
+ * sealed here by their number, so that any thread can seal the next one. The runtime has no ChaCha20-Poly1305: it is the
+ * only cipher from a library.
  */
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { VaultError } from '../../../server/core/errors.ts';
@@ -10,31 +10,30 @@ import { EMPTY, utf8, wipe } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hkdf, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from '../primitives/symmetric.ts';
 
-/** Bytes of the nonce of a payload, which stands behind the header. */
+/** Bytes of the nonce of a payload, which follows the header. */
 const FILE_NONCE_BYTES = 16;
 const LAST = 1;
 
-/** A file that begins: what comes before its chunks, and the key of these. */
-export interface AgeFile {
-  readonly head: Uint8Array;
-  readonly key: Uint8Array;
-}
-
-/** A recipient that cannot be used: not one of X25519, mistyped, or a point of low order. */
+/** Rejects a recipient that cannot be used: not one of X25519, mistyped, or a point of low order. */
 function rejectRecipient(index: number): never {
   const field = `body.recipients[${index}]`;
   const expected = 'must be a recipient that `age-keygen` printed: `age1` and 58 more characters';
   throw new VaultError('invalid_request', { field, expected });
 }
 
-/** Begins a file for the holder of any of the recipients. Rejects one that is none with `invalid_request`. */
-export async function beginAgeFile(recipients: readonly string[]): Promise<AgeFile> {
-  // Few threads ever need it, and it takes longer to load than all the rest of a thread.
+/**
+ * Begins a file for any of the recipients: the bytes before its chunks, and the key of these. Rejects an invalid recipient
+ * with `invalid_request`.
+ */
+export async function beginAgeFile(
+  recipients: readonly string[],
+): Promise<{ readonly head: Uint8Array; readonly key: Uint8Array }> {
+  // Few threads ever need the library, and it takes longer to load than all the rest of a thread.
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
   let fileKey: Uint8Array = EMPTY;
   let wrapped = 0;
-  /** Stands behind each recipient: it sees the key of the file, and counts those before it. */
+  /** Added after each recipient: it receives the key of the file, and counts the recipients before it. */
   const mark = {
     wrapFileKey(key: Uint8Array) {
       fileKey = key;
@@ -56,7 +55,7 @@ export async function beginAgeFile(recipients: readonly string[]): Promise<AgeFi
   } catch {
     rejectRecipient(wrapped);
   }
-  // Behind the header is an empty payload, which no one gets to see: ours has a nonce, and so a key, of its own.
+  // After the header is an empty payload, which is dropped: ours has another nonce, and so another key.
   const header = sealed.subarray(0, -(FILE_NONCE_BYTES + TAG_BYTES));
   const nonce = randomBytes(FILE_NONCE_BYTES);
   const key = hkdf(fileKey, utf8('payload'), KEY_BYTES, nonce);
@@ -64,7 +63,7 @@ export async function beginAgeFile(recipients: readonly string[]): Promise<AgeFi
   return { head: Buffer.concat([header, nonce]), key };
 }
 
-/** A short text for one recipient, armored. Rejects a recipient that is none with `invalid_request`, as the `index`-th. */
+/** Seals a short text for one recipient, armored. Rejects an invalid recipient, the `index`-th, with `invalid_request`. */
 export async function sealToRecipient(recipient: string, index: number, text: Uint8Array): Promise<string> {
   const { armor, Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
@@ -108,7 +107,7 @@ export function sealChunks(
   return out;
 }
 
-/** Opens a file with identities as `age-keygen` prints them. Throws if none of them opens it, and in the stream for a file that is cut. */
+/** Opens a file with identities as `age-keygen` prints them. Throws if none of them opens it, and in the stream for a truncated file. */
 export async function openAgeFile(
   file: ReadableStream<Uint8Array>,
   identities: readonly string[],

@@ -5,25 +5,25 @@
  * Version 2: `02 | stage 1 | number of roots 1 | roots 32 each, the oldest first | key of chain links 32 | seed of the
  * signing key 32 | ms since 1970 at which the newest began to be written 8`. There are one or two roots.
  */
-import { concat, IntegrityError, readBytes, readU8, readU64, utf8, writeU64 } from '../primitives/bytes.ts';
+import { concat, IntegrityError, readBytes, readU8, readU64, u64, utf8 } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 import { createSubkeys } from './service-record.ts';
 
 /**
- * How far the change from one root to the next is. `known`: all servers are to know the next one; they write under the
- * old one. `moving`: they write under the new one, and the reference index still has entries of the old one. `steady`: the
+ * Stage of the change from one root to the next. `known`: all servers are to know the next one; they write under the old
+ * one. `moving`: they write under the new one, and the reference index still has entries of the old one. `steady`: the
  * index is under the newest root; an older one is kept for passwords and Idempotency-Keys alone.
  */
 export type RootStage = 'steady' | 'known' | 'moving';
 
-/** What a root record holds. Who gets it neither changes nor wipes it. */
+/** The content of a root record. Callers neither change nor wipe it. */
 export interface Roots {
   readonly version: 1 | 2;
   readonly stage: RootStage;
   /** One or two, the oldest first. */
   readonly roots: readonly Uint8Array[];
-  /** What the links of security logs derive from; it never changes, for links name their predecessors for ever. */
+  /** The key that links of security logs derive from; it never changes, since links name their predecessors for ever. */
   readonly links: Uint8Array;
   /** The seed of the key that signs checkpoints; it does not change with the root. */
   readonly seed: Uint8Array;
@@ -38,7 +38,7 @@ const STAGES: readonly RootStage[] = ['steady', 'known', 'moving'];
 const ROOTS_AT = 3;
 const ID_BYTES = 6;
 
-/** Names a root in the verifiers of passwords and in reports; it says nothing of the root. */
+/** Id of a root in verifiers of passwords and in reports; it reveals nothing of the root. */
 export function rootId(root: Uint8Array): string {
   return hkdf(root, utf8('cardvault root id'), ID_BYTES).toHex();
 }
@@ -51,9 +51,8 @@ export function newRoots(): Roots {
 
 /** The plaintext of the record, version 2. */
 export function encodeRoots({ stage, roots, links, seed, movedAtMs }: Roots): Uint8Array {
-  const time = new Uint8Array(8);
-  writeU64(time, 0, movedAtMs);
-  return concat([Uint8Array.of(VERSION, STAGES.indexOf(stage), roots.length), ...roots, links, seed, time]);
+  const head = Uint8Array.of(VERSION, STAGES.indexOf(stage), roots.length);
+  return concat([head, ...roots, links, seed, u64(movedAtMs)]);
 }
 
 /** Reads the plaintext of the record. Any other bytes: `IntegrityError`. */
@@ -76,7 +75,7 @@ export function decodeRoots(bytes: Uint8Array, env: string): Roots {
   return { version: 2, stage, roots, ...rest };
 }
 
-/** The state after a step; `IntegrityError` where the step does not follow. */
+/** The state after a step; `IntegrityError` if the step does not follow. */
 export function stepRoots(now: Roots, step: RootStep, nowMs: number): Roots {
   const { stage, roots } = now;
   const after: Partial<Record<RootStep, Partial<Roots>>> =

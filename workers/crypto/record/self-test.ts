@@ -7,7 +7,7 @@ import { setupP256Receiver } from '../primitives/hpke-p256.ts';
 import { hkdf, hmac, sealInto, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 import { decapsulate, encapsulate, X_WING_ENC_BYTES, xWingPublicOf } from '../primitives/x-wing.ts';
 
-/** The known answers are kept as their sources print them. */
+/** Known answers are written as their sources print them. */
 function hex(text: string): Uint8Array {
   return Uint8Array.fromHex(text);
 }
@@ -59,8 +59,8 @@ function hpkeP256Answer(): Uint8Array {
 const X_WING_SEED = '7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef26';
 
 /**
- * What the holder of that seed decapsulates of a ciphertext that nobody has made, which ML-KEM answers with a secret of its
- * own: it depends on all that a true one does. The answer is that of another implementation.
+ * Decapsulation, with that seed, of a constant ciphertext. ML-KEM rejects it implicitly, with a secret that depends on all
+ * inputs of a valid one. The answer is from another implementation.
  */
 async function xWingAnswer(): Promise<Uint8Array> {
   const seed = hex(X_WING_SEED);
@@ -85,7 +85,7 @@ function argon2Answer(): Promise<Uint8Array> {
   });
 }
 
-/** An error names the primitive, and neither answer. */
+/** Compares an answer. The error names the primitive, and neither answer. */
 function check(name: string, answer: Uint8Array, expected: string): void {
   if (!equalBytes(answer, hex(expected))) {
     throw new Error(`self-test failed: ${name}`);
@@ -94,7 +94,7 @@ function check(name: string, answer: Uint8Array, expected: string): void {
 
 /**
  * Runs the start-up self-test in a few milliseconds. Rejects, naming the primitive, when one of them gives
- * another answer than its standard; the server must then reject to serve.
+ * another answer than its standard; the server must then not serve.
  */
 export async function selfTest(): Promise<void> {
   check('AES-256-GCM', gcmAnswer(), 'cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919');

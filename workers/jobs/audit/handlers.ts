@@ -1,5 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-import * as checkpoints from '../../crypto/log/audit-checkpoint.ts';
 import {
   type AuditMarkKind,
   CHAIN_BEGIN,
@@ -11,10 +9,10 @@ import {
   sealAuditEntry,
   sealAuditMark,
 } from '../../crypto/log/audit-entry.ts';
+import * as checkpoints from '../../crypto/log/checkpoint.ts';
 import { openLogEntry } from '../../crypto/log/entry.ts';
-import { IntegrityError } from '../../crypto/primitives/bytes.ts';
+import { IntegrityError, openedOrNot } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
-import { openedOrNot } from '../failure.ts';
 import type { AUDIT_JOBS, AuditFilter, ChainFault, OpenedEvent } from './jobs.ts';
 
 function chainKey(context: ThreadContext, aid: string): Uint8Array {
@@ -34,7 +32,7 @@ function openMark(
   return record === undefined ? CHAIN_BEGIN : openAuditMark(sealer, aid, kind, record);
 }
 
-/** The token that an entry is about: the last part of the name of an item. */
+/** The token of the item that an entry names; undefined for any other object. */
 function tokenOf(object: string): string | undefined {
   const [noun, , token] = object.split('/');
   return noun === 'item' ? token : undefined;
@@ -49,6 +47,10 @@ function isWanted({ timeMs, action, object }: ChainEntry, wanted: AuditFilter): 
   );
 }
 
+function eventOf({ mark, previous: _, ...event }: ChainEntry): OpenedEvent {
+  return { sequence: mark.sequence, ...event };
+}
+
 function faultOf(
   entry: ChainEntry,
   end: MarkFacts,
@@ -61,7 +63,6 @@ function faultOf(
   return link !== undefined && link !== entry.mark.link ? 'replaced' : undefined;
 }
 
-/** The handlers of `AUDIT_JOBS`. */
 export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
   sealAudit(context, { aid, head, events }) {
     const key = chainKey(context, aid);
@@ -91,8 +92,7 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
       const entry = openAuditEntry(context.sealer, key, aid, newest - i, record);
       latestMs = entry.mark.latestMs;
       if (isWanted(entry, filter)) {
-        const { mark, previous: _, ...event } = entry;
-        events.push({ sequence: mark.sequence, ...event });
+        events.push(eventOf(entry));
       }
     }
     return { events, latestMs };
@@ -102,11 +102,7 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
     const key = chainKey(context, aid);
     return entries.map((record, i) => {
       const entry = openedOrNot(() => openAuditEntry(context.sealer, key, aid, first + i, record));
-      if (entry === undefined) {
-        return null;
-      }
-      const { mark, previous: _, ...event } = entry;
-      return { sequence: mark.sequence, ...event };
+      return entry === undefined ? null : eventOf(entry);
     });
   },
 

@@ -1,22 +1,19 @@
-/** Security logs: chains of sealed entries, the marks of their ends, and signed checkpoints. */
-import type { RecordChange } from '../../crypto/log/audit-change.ts';
-import type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
-import type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
+import type { AuditEvent, MarkFacts, RecordChange } from '../../crypto/log/audit-entry.ts';
+import type { Checkpoint } from '../../crypto/log/checkpoint.ts';
 import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { bytes, json, list, message, nothing, optional, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
-export type { RecordChange } from '../../crypto/log/audit-change.ts';
-export type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
-export type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
+export type { AuditEvent, MarkFacts, RecordChange } from '../../crypto/log/audit-entry.ts';
+export type { Checkpoint } from '../../crypto/log/checkpoint.ts';
 
-/** Where a chain begins and ends; both are zero where there is no mark. */
+/** The start and the end of a chain; both are zero without a mark. */
 export interface ChainFacts {
   readonly head: MarkFacts;
   readonly start: MarkFacts;
 }
 
-/** Which entries of a chain are wanted; times are ms since 1970, the first inclusive, the second exclusive. */
+/** Selects entries of a chain; times are ms since 1970, the first inclusive, the second exclusive. */
 export interface AuditFilter {
   readonly action?: string | undefined;
   readonly token?: string | undefined;
@@ -29,9 +26,9 @@ export interface OpenedEvent extends AuditEvent {
   readonly sequence: number;
 }
 
-/** A part of a chain, as far as the filter wants it. */
-export interface ReadAuditFacts {
-  /** The wanted entries, newest first. */
+/** The selected entries of a part of a chain. */
+interface ReadAuditFacts {
+  /** Newest first. */
   readonly events: readonly OpenedEvent[];
   /** Of the oldest entry that was read: nothing before it is later than this. */
   readonly latestMs: number;
@@ -40,14 +37,14 @@ export interface ReadAuditFacts {
 /** An entry of an item's log, as a sink needs it. */
 export type StreamedEntry = Omit<ReadLogEntry, 'seenLength' | 'seenTag'>;
 
-/** Links that entries are known to have had, by sequence. */
+/** Known links of entries by sequence. */
 export type KnownLinks = readonly { readonly sequence: number; readonly link: string }[];
 
-/** What is wrong with an entry: it does not open, does not follow, or is not the one that a checkpoint names. */
+/** Faults of an entry: it does not open, does not follow, or is not the one that a checkpoint names. */
 export type ChainFault = 'damaged' | 'broken' | 'replaced';
 
-/** How far a part of a chain is as it was written. */
-export interface VerifyAuditFacts {
+/** Result of verifying a part of a chain. */
+interface VerifyAuditFacts {
   /** The mark of the last entry that was in order. */
   readonly end: MarkFacts;
   /** Of the entry after it, if there is one. */
@@ -55,23 +52,24 @@ export interface VerifyAuditFacts {
 }
 
 /**
- * `aid` names a chain: the account's internal id, or an empty text for the operator's own chain. A missing head or
- * start stands for the beginning of a chain. Records that do not fit: `integrity_failed`.
+ * Jobs on security logs: chains of sealed entries, the marks of their ends, and signed checkpoints. `aid` names a chain: the
+ * account's internal id, or an empty text for the operator's chain. A missing head or start means the beginning of a chain.
+ * Records that do not fit: `integrity_failed`.
  */
 export const AUDIT_JOBS = {
-  /** Seals entries that follow a head, and the head that they make. */
+  /** Seals entries that follow a head, and the new head. */
   sealAudit: defineJob({
     lane: 'hot',
     input: message({ aid: text, head: optional(bytes), events: json<readonly AuditEvent[]>() }),
     output: message({ mark: json<MarkFacts>(), head: bytes, entries: list(bytes) }),
   }),
-  /** The marks of a chain. */
+  /** Opens the marks of a chain. */
   describeChain: defineJob({
     lane: 'hot',
     input: message({ aid: text, head: optional(bytes), start: optional(bytes) }),
     output: json<ChainFacts>(),
   }),
-  /** Opens entries that follow each other downwards from `newest`, and gives those that the filter wants. */
+  /** Opens entries in descending order from `newest`, and returns those that the filter selects. */
   readAudit: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
@@ -83,14 +81,14 @@ export const AUDIT_JOBS = {
     }),
     output: json<ReadAuditFacts>(),
   }),
-  /** Opens entries that follow each other upwards from number `first`; null for one that does not open. */
+  /** Opens entries in ascending order from number `first`; null for one that does not open. */
   streamAudit: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
     input: message({ aid: text, first: json<number>(), entries: list(bytes) }),
     output: json<readonly (OpenedEvent | null)[]>(),
   }),
-  /** Opens entries of logs of items, each of the item whose token stands in its place; null for one that does not open. */
+  /** Opens entries of logs of items, each of the item of the token at its index; null for one that does not open. */
   streamLogs: defineJob({
     lane: 'bulk',
     share: ({ params: { aid } }) => aid,
@@ -100,14 +98,14 @@ export const AUDIT_JOBS = {
     }),
     output: json<readonly (StreamedEntry | null)[]>(),
   }),
-  /** What entries upwards from number `first` say of records that they changed; those that do not open say nothing. */
+  /** Returns the changes of records in entries, in ascending order from number `first`, except entries that do not open. */
   readChanges: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
     input: message({ aid: text, first: json<number>(), entries: list(bytes) }),
     output: json<readonly RecordChange[]>(),
   }),
-  /** Checks entries that follow each other upwards from the mark `before`. */
+  /** Verifies entries in ascending order from the mark `before`. */
   verifyAudit: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
@@ -119,7 +117,7 @@ export const AUDIT_JOBS = {
     }),
     output: json<VerifyAuditFacts>(),
   }),
-  /** The start that a chain has without its entries before `beforeMs`; the record only when it moved. */
+  /** Makes the start of a chain without its entries before `beforeMs`; the record only if it moved. */
   trimAudit: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
@@ -131,7 +129,7 @@ export const AUDIT_JOBS = {
     }),
     output: message({ mark: json<MarkFacts>(), record: optional(bytes) }),
   }),
-  /** A signed statement of where a chain's head is. */
+  /** Signs a checkpoint of a chain's head. */
   signCheckpoint: defineJob({
     lane: 'hot',
     input: message({ aid: text, head: bytes, timeMs: json<number>() }),
@@ -143,6 +141,6 @@ export const AUDIT_JOBS = {
     input: message({ checkpoint: json<Checkpoint>() }),
     output: nothing,
   }),
-  /** The public key of checkpoints, PEM. */
+  /** Returns the public key of checkpoints, PEM. */
   auditKey: defineJob({ lane: 'hot', input: message({}), output: text }),
 };

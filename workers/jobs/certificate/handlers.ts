@@ -1,13 +1,11 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
 import * as x509 from '../../crypto/certificate/certificate.ts';
+import type { CsrSubject } from '../../crypto/certificate/csr.ts';
 import * as pkcs10 from '../../crypto/certificate/csr.ts';
-import type { CsrSubject } from '../../crypto/certificate/subject.ts';
 import { IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
 import { type ThreadHandlers, toJsonBytes, toText } from '../context.ts';
 import type { CERT_JOBS } from './jobs.ts';
 
-/** The handlers of `CERT_JOBS`. */
 export const CERT_HANDLERS: ThreadHandlers<typeof CERT_JOBS> = {
   async createCsr({ sealer }, { place: { aid, id }, keyType, subject: given }) {
     // JSON omits members that are undefined.

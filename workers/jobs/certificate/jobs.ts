@@ -1,15 +1,12 @@
-/** Client certificates: requests for them, and what a TLS client presents. */
-import type { CsrSubject } from '../../crypto/certificate/subject.ts';
+import type { CsrSubject } from '../../crypto/certificate/csr.ts';
 import { bytes, concealed, json, message, text, utf8Text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
-/** Names a certificate signing request. */
 export interface CertPlace {
   readonly aid: string;
   readonly id: string;
 }
 
-/** A subject, some of whose members may be undefined. */
 type GivenSubject = { readonly [Name in keyof CsrSubject]: CsrSubject[Name] | undefined };
 
 /** A request as the API shows it; parts of the subject that were not given are omitted. */
@@ -18,14 +15,12 @@ export interface CsrText extends CsrSubject {
   readonly data: string;
 }
 
-/** A certificate and the request that it was issued from. */
 export interface CredentialPlace {
   readonly aid: string;
   readonly certId: string;
   readonly csrId: string;
 }
 
-/** Jobs on client certificates. */
 export const CERT_JOBS = {
   /** Makes a key pair and a request for it. Cold: making a pair takes a core for as long as a passphrase does. */
   createCsr: defineJob({

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import {
   type Connection,
+  payloadPartsOf,
   readConnection,
   showConnection,
 } from '../../../server/domain/connection/connection.ts';
-import { payloadPartsOf } from '../../../server/domain/connection/signing.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { equalBytes } from '../../crypto/primitives/bytes.ts';
@@ -14,12 +14,9 @@ import type { CONNECTION_JOBS } from './jobs.ts';
 
 const KIND = 'connection';
 
-/**
- * Opens a connection with its credentials, for jobs of this thread alone; one that is the same as that of the previous job is
- * not opened again. Throws an `IntegrityError` for a damaged or misplaced record.
- */
+/** Opens a connection with its credentials, which stay in this thread; that of the previous job is cached. */
 export function openConnection(
-  { sealer, openings }: Pick<ThreadContext, 'openings' | 'sealer'>,
+  { sealer, openings }: ThreadContext,
   { aid, id }: { readonly aid: string; readonly id: string },
   record: Uint8Array,
 ): Connection {
@@ -32,14 +29,12 @@ export function openConnection(
   return opened;
 }
 
-/** A request as it is signed. */
 interface Signed {
   readonly method: string;
   readonly url: string;
   readonly body: Uint8Array;
 }
 
-/** The headers with which a connection signs a request. */
 function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: number): HeaderEntries {
   if (sign === undefined) {
     return [];
@@ -57,7 +52,7 @@ function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: n
   ];
 }
 
-/** The headers of a request through a connection. Its own replace those of the same name; the signature comes last. */
+/** The headers of a request with those of its connection, which replace others of the same name, and the signature last. */
 export function connectedHeaders(
   connection: Connection,
   sent: Signed & { readonly headers: HeaderEntries },
@@ -67,7 +62,6 @@ export function connectedHeaders(
   return replaceHeaders(replaceHeaders(sent.headers, connection.headers), signature);
 }
 
-/** The handlers of `CONNECTION_JOBS`. */
 export const CONNECTION_HANDLERS: ThreadHandlers<typeof CONNECTION_JOBS> = {
   sealConnection(context, { params, previous, body }) {
     const { aid, now } = params;

@@ -2,20 +2,17 @@ import type { ShownConnection } from '../../../server/domain/connection/connecti
 import { bytes, json, list, message, optional, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
-/** The account of a connection, and how its body is read. */
 interface SealConnectionParams {
   readonly aid: string;
   /** The id of the connection that is replaced; otherwise the body has one. */
   readonly id?: string | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Whether unknown members are errors. */
   readonly refuseUnknown: boolean;
-  /** Whether the caller may see data unmasked. */
+  /** The caller may see data unmasked. */
   readonly mayReveal: boolean;
 }
 
-/** Jobs on connections. */
 export const CONNECTION_JOBS = {
   /**
    * Validates the body of a connection and encrypts it; `invalid_request` names the invalid field. `previous` is the record

@@ -1,13 +1,14 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { keepNumbers } from '../../../server/domain/mask/merge.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
+  checkEndpointSecret,
+  EndpointSecretError,
   openCaptureWrap,
   openPolicy,
   openRetrieveWrap,
@@ -15,14 +16,12 @@ import {
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
 import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
-import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
+import { sealPatch } from '../../crypto/item/item.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
-import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
-import { EMPTY, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, openedOrNot, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
-import { openedOrNot } from '../failure.ts';
 import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ParsedOrder } from '../proxy/order.ts';
 import { hostOf, sealReport } from '../proxy/record.ts';
@@ -60,7 +59,6 @@ function readAnything(body: Uint8Array, contentType: string | undefined): JsonOb
   return object;
 }
 
-/** Returns the webhook of an order, as a policy has it. */
 function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
   const { webhook, metadata } = order.length === 0 ? {} : parseOwn<Partial<ParsedOrder>>(order);
   return webhook === undefined ? {} : { webhook: { ...webhook, metadata } };
@@ -126,7 +124,6 @@ function patchedSummaryText({ summary }: OpenedMeta, changes: JsonObject): strin
     : JSON.stringify(patchedSummary(parseOwn<CardSummary>(utf8(summary)), changes));
 }
 
-/** The handlers of `ENDPOINT_JOBS`. */
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   createEndpoint(context, { params, blob, passphrase, policy, order }) {
     const key = openWarmKey(context, params, blob, passphrase);
@@ -232,12 +229,12 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     if (webhook === undefined) {
       throw new VaultError('internal');
     }
-    const { metadata, ...target } = webhook;
+    const { url, maxAttempts, secret, metadata } = webhook;
     const parts = { kind: 'capture', captured: parseStoredObject(toJsonBytes(captured)) } as const;
     const added = metadata === undefined ? undefined : parseStoredObject(utf8(metadata));
     const { token, reference } = captured;
-    const summary = { actor: `endpoint/${place.id}`, host: hostOf(target.url), token, reference };
-    const facts = { account, requestId, summary };
-    return sealReport(context, { aid: place.aid, id }, facts, target, webhookBody(parts, added));
+    const summary = { actor: `endpoint/${place.id}`, host: hostOf(url), token, reference };
+    const facts = { url, maxAttempts, account, requestId, summary };
+    return sealReport(context, { aid: place.aid, id }, facts, secret, webhookBody(parts, added));
   },
 };

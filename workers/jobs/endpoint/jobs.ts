@@ -14,15 +14,10 @@ import {
 } from '../vault/jobs.ts';
 
 /** Names an endpoint; `kind` is part of what its secret is bound to. */
-export interface EndpointPlace {
+interface EndpointPlace {
   readonly aid: string;
   readonly id: string;
   readonly kind: 'capture' | 'retrieve';
-}
-
-/** A new endpoint. `gen` is the generation that the policy names, which must be the key's newest. */
-export interface CreateEndpointParams extends EndpointPlace, KeyName {
-  readonly gen: number;
 }
 
 /** The rights of an endpoint. Its record is sealed, and the wrap opens only together with this very policy. */
@@ -37,22 +32,22 @@ export interface EndpointPolicy {
   readonly expiresAt: number | null;
   readonly rules: readonly string[];
   readonly wantsCard: boolean;
-  /** Whether a summary of each card is stored under its key. */
+  /** A summary of each card is stored under its key. */
   readonly summary?: boolean | undefined;
-  /** Whether numbers are masked for every account: a credential without the right to see them created the endpoint. */
+  /** Numbers are masked for every account: a credential without the right to see them created the endpoint. */
   readonly isMasked?: boolean | undefined;
   /** Capture endpoints: the default of its captures. */
   readonly algorithm?: string | undefined;
   /**
-   * Capture endpoints: whether its creator may reveal digits to others, so that a capture may name an algorithm whose tokens keep
-   * digits. Undefined in policies of earlier versions.
+   * Capture endpoints: the creator may reveal digits to others, so a capture may name an algorithm whose tokens keep digits.
+   * Undefined in policies of earlier versions.
    */
   readonly mayReveal?: boolean | undefined;
-  /** Capture endpoints: whether bodies of any format are accepted. */
+  /** Capture endpoints: bodies of any format are accepted. */
   readonly smartParse?: boolean | undefined;
-  /** Capture endpoints: whether only sealed bodies are accepted. */
+  /** Capture endpoints: only sealed bodies are accepted. */
   readonly requiresSealed?: boolean | undefined;
-  /** Capture endpoints: whether an existing item is left as it is. */
+  /** Capture endpoints: an existing item is left as it is. */
   readonly keeps?: boolean | undefined;
   /** The only token that a retrieval endpoint reads, or a capture endpoint updates. */
   readonly token?: string | undefined;
@@ -60,7 +55,7 @@ export interface EndpointPolicy {
   readonly reference?: string | undefined;
   /** Retrieval endpoints only. */
   readonly maskFields?: readonly string[] | undefined;
-  /** Capture endpoints: whether a webhook is notified of each capture. */
+  /** Capture endpoints: a webhook is notified of each capture. */
   readonly isTold?: boolean | undefined;
 }
 
@@ -70,7 +65,7 @@ export interface SealedPolicy extends Omit<EndpointPolicy, 'isTold'> {
 }
 
 /** The report of a capture, without the members that its endpoint adds. */
-export interface CaptureReport {
+interface CaptureReport {
   /** The id of the job that delivers it. */
   readonly id: string;
   readonly requestId: string;
@@ -82,28 +77,20 @@ export interface CaptureReport {
 interface CapturedParams {
   readonly endpoint: EndpointVersion;
   readonly bytesMax: number;
-  /** Whether the account, and so its rules, see numbers masked. */
+  /** The account, and so its rules, see numbers masked. */
   readonly forcedMask: boolean;
-  /** The Content-Type of a body that is searched for a card, whatever its format. */
+  /** The Content-Type of a body of any format that is searched for a card. */
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
-/** The key that a body was sealed to, and the names that it is bound to besides its endpoint. */
-export interface SealedNames extends Omit<SealedFor, 'id'> {
-  readonly kid: string;
-}
-
-/** Options of a capture that stores an item. */
 export interface CaptureParams extends StoreParams, CapturedParams {}
 
-/** Options of a capture that updates an item. */
 export interface PatchParams extends ItemName, ActorParams, CapturedParams {
   readonly seen: number;
   /** ms since 1970; 0: it does not expire. */
   readonly sadExpiresAt: number;
 }
 
-/** The two sealed records of an endpoint. */
 export interface EndpointRecords {
   readonly policy: Uint8Array;
   readonly wrap: Uint8Array;
@@ -111,8 +98,13 @@ export interface EndpointRecords {
 
 const RECORDS = message({ policy: bytes, wrap: bytes });
 
-/** The opening of a sealed body: the sealed record of its key, and the sender's half. */
-const SEALED = optional(message({ names: json<SealedNames>(), key: bytes, enc: bytes }));
+/**
+ * The opening of a sealed body: the id of its key and the names that it is bound to besides its endpoint, the sealed record
+ * of the key, and the sender's half.
+ */
+const SEALED = optional(
+  message({ names: json<Omit<SealedFor, 'id'> & { readonly kid: string }>(), key: bytes, enc: bytes }),
+);
 
 /** Jobs on endpoints, and with their secrets. */
 export const ENDPOINT_JOBS = {
@@ -121,7 +113,8 @@ export const ENDPOINT_JOBS = {
     lane: 'hot',
     share: ({ params }) => singlesOf(params.aid),
     input: message({
-      params: json<CreateEndpointParams>(),
+      /** `gen` is the generation that the policy names, which must be the key's newest. */
+      params: json<EndpointPlace & KeyName & { readonly gen: number }>(),
       blob: bytes,
       passphrase: secret,
       policy: json<EndpointPolicy>(),

@@ -2,7 +2,6 @@ import { beginAgeFile, sealChunks } from '../../crypto/record/age-file.ts';
 import type { ThreadHandlers } from '../context.ts';
 import type { EXPORT_JOBS } from './jobs.ts';
 
-/** The handlers of `EXPORT_JOBS`. */
 export const EXPORT_HANDLERS: ThreadHandlers<typeof EXPORT_JOBS> = {
   beginExport: (_, { recipients }) => beginAgeFile(recipients),
 

@@ -2,7 +2,6 @@
 import { bytes, concealed, json, list, local, message, secret, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
-/** Jobs of exports. */
 export const EXPORT_JOBS = {
   /** Makes the head of a file, and the key of its payload. `invalid_request` names an invalid recipient. */
   beginExport: defineJob({

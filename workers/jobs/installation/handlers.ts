@@ -1,4 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { equalBytes } from '../../crypto/primitives/bytes.ts';
 import { hmac } from '../../crypto/primitives/symmetric.ts';
 import { decodeRoots, encodeRoots, type Roots, rootId, stepRoots } from '../../crypto/record/roots.ts';
@@ -15,7 +14,6 @@ function open({ env, sealer }: ThreadContext, root: Uint8Array): Roots {
   }
 }
 
-/** The handlers of `ROOT_JOBS`. */
 export const ROOT_HANDLERS: ThreadHandlers<typeof ROOT_JOBS> = {
   describeRoot(context, { root }) {
     const { stage, roots, movedAtMs } = open(context, root);

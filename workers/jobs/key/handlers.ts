@@ -1,42 +1,69 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-
-import { parseVaultKey } from '../../crypto/key/record.ts';
 import { parseRecovery } from '../../crypto/key/recovery.ts';
 import {
   changePassphrase,
   createVaultKey,
+  type KeyRecords,
+  parseVaultKey,
   recoverVaultKey,
   replaceRecovery,
   unlockVaultKey,
 } from '../../crypto/key/vault-key.ts';
 import { sealWarm } from '../../crypto/key/warm.ts';
-import type { ThreadHandlers } from '../context.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { KEY_JOBS } from './jobs.ts';
 import { openWarmKey, WARM_MISS } from './open.ts';
-import { openRecords, openRecoveryRecord, sealRecords } from './records.ts';
 
-/** The handlers of `KEY_JOBS`. */
+interface KeyPlace {
+  readonly aid: string;
+  readonly user: string;
+}
+
+function openRecoveryRecord(
+  { sealer }: ThreadContext,
+  { aid, user }: KeyPlace,
+  recovery: Uint8Array,
+): Uint8Array {
+  return sealer.open('record', aid, 'recovery', [user], recovery);
+}
+
+function openRecords(context: ThreadContext, place: KeyPlace, { record, recovery }: KeyRecords): KeyRecords {
+  return {
+    record: context.sealer.open('record', place.aid, 'key', [place.user], record),
+    recovery: recovery && openRecoveryRecord(context, place, recovery),
+  };
+}
+
+function sealRecords(
+  { sealer }: ThreadContext,
+  { aid, user }: KeyPlace,
+  { record, recovery }: KeyRecords,
+): { readonly record: Uint8Array; readonly recovery: Uint8Array | undefined } {
+  return {
+    record: sealer.seal('record', aid, 'key', [user], record),
+    recovery: recovery && sealer.seal('record', aid, 'recovery', [user], recovery),
+  };
+}
+
 export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
-  async createKey(context, { key: { kid, ...place }, summary, passphrase }) {
-    const ids = { env: context.env, aid: place.aid, kid };
+  async createKey(context, { key, summary, passphrase }) {
+    const ids = { env: context.env, ...key };
     const record = await createVaultKey(ids, passphrase, context.argon2, summary);
-    return sealRecords(context, place, { record }).record;
+    return sealRecords(context, key, { record }).record;
   },
 
-  async unlockKey(context, { key: { kid, ...place }, record: sealed, passphrase }) {
-    const { record } = openRecords(context, place, { record: sealed });
-    const ids = { env: context.env, aid: place.aid, kid };
-    const unlocked = await unlockVaultKey(ids, record, passphrase, context.argon2);
-    using key = unlocked.key;
-    const { upgraded } = unlocked;
-    const blob = sealWarm(context.processKey, ids, upgraded ?? record, passphrase, key);
-    return { blob, upgraded: upgraded && sealRecords(context, place, { record: upgraded }).record };
+  async unlockKey(context, { key, record: sealed, passphrase }) {
+    const { record } = openRecords(context, key, { record: sealed });
+    const ids = { env: context.env, ...key };
+    const { key: opened, upgraded } = await unlockVaultKey(ids, record, passphrase, context.argon2);
+    using unlocked = opened;
+    const blob = sealWarm(context.processKey, ids, upgraded ?? record, passphrase, unlocked);
+    return { blob, upgraded: upgraded && sealRecords(context, key, { record: upgraded }).record };
   },
 
-  async changePassphrase(context, { key: { kid, ...place }, from, to, ...sealed }) {
-    const records = openRecords(context, place, sealed);
-    const ids = { env: context.env, aid: place.aid, kid };
-    return sealRecords(context, place, await changePassphrase(ids, records, from, to, context.argon2));
+  async changePassphrase(context, { key, from, to, ...sealed }) {
+    const records = openRecords(context, key, sealed);
+    const ids = { env: context.env, ...key };
+    return sealRecords(context, key, await changePassphrase(ids, records, from, to, context.argon2));
   },
 
   describeKey(context, { place, record }) {
@@ -49,20 +76,16 @@ export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
     return key ? { kind: 'open' } : WARM_MISS;
   },
 
-  async replaceRecovery(context, { key: { kid, ...place }, record: sealed, passphrase, wanted }) {
-    const ids = { env: context.env, aid: place.aid, kid };
-    const { record } = openRecords(context, place, { record: sealed });
-    return sealRecords(
-      context,
-      place,
-      await replaceRecovery(ids, record, passphrase, context.argon2, wanted ?? undefined),
-    );
+  async replaceRecovery(context, { key, record: sealed, passphrase, wanted }) {
+    const ids = { env: context.env, ...key };
+    const { record } = openRecords(context, key, { record: sealed });
+    return sealRecords(context, key, await replaceRecovery(ids, record, passphrase, context.argon2, wanted));
   },
 
-  async recoverKey(context, { key: { kid, ...place }, shares, to, ...sealed }) {
-    const ids = { env: context.env, aid: place.aid, kid };
-    const records = openRecords(context, place, sealed);
-    return sealRecords(context, place, await recoverVaultKey(ids, records, shares, to, context.argon2));
+  async recoverKey(context, { key, shares, to, ...sealed }) {
+    const ids = { env: context.env, ...key };
+    const records = openRecords(context, key, sealed);
+    return sealRecords(context, key, await recoverVaultKey(ids, records, shares, to, context.argon2));
   },
 
   describeRecovery(context, { place, recovery }) {

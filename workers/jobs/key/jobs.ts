@@ -1,4 +1,3 @@
-/** Jobs of vault keys and their recoveries, and the ways in which other jobs open keys. */
 import {
   bytes,
   type Given,
@@ -29,7 +28,7 @@ export interface EndpointVersion {
 export interface KeyFacts {
   readonly kid: string;
   readonly gen: number;
-  /** Whether a summary of each card is stored under the service key. */
+  /** A summary of each card is stored under the service key. */
   readonly summary: boolean;
 }
 
@@ -48,9 +47,9 @@ export const OPENING = oneOf({
   warm: { blob: bytes, secret },
   endpoint: { use: json<EndpointVersion>(), policy: bytes, wrap: bytes, secret },
 });
-/** An opening as the server gives it. */
+/** An opening on the side of the server. */
 export type Opening = Given<typeof OPENING>;
-/** An opening as a thread gets it: secrets are bytes, which are wiped after the job. */
+/** An opening in a thread: secrets are bytes, which are wiped after the job. */
 export type ThreadOpening = Taken<typeof OPENING>;
 
 /** The warm blob was made under another passphrase; the full unlock decides. A variant of many results. */
@@ -59,16 +58,10 @@ export interface WarmMiss {
 }
 
 /** Facts of a recovery that are known without shares; nothing secret. */
-export interface RecoveryFacts {
+interface RecoveryFacts {
   /** The number of shares that open the key. */
   readonly threshold: number;
   readonly shares: readonly { readonly recipient: string; readonly share: string }[];
-}
-
-/** A wanted recovery. */
-export interface RecoveryOrder {
-  readonly recipients: readonly string[];
-  readonly threshold: number;
 }
 
 /** Jobs of vault keys and their recoveries. */
@@ -118,7 +111,12 @@ export const KEY_JOBS = {
   replaceRecovery: defineJob({
     lane: 'cold',
     share: ({ key }) => key.aid,
-    input: message({ key: KEY, record: bytes, passphrase: secret, wanted: json<RecoveryOrder | null>() }),
+    input: message({
+      key: KEY,
+      record: bytes,
+      passphrase: secret,
+      wanted: json<{ readonly recipients: readonly string[]; readonly threshold: number } | null>(),
+    }),
     output: KEY_RECORDS,
   }),
   /** Opens a key with shares and changes its passphrase as `changePassphrase` does; `recovery_refused` for wrong shares. */

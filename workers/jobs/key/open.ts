@@ -1,5 +1,4 @@
 /** Opens vault keys and endpoints for jobs. The opened keys belong to the frame of the job (`openings.ts`), which closes them. */
-
 import {
   type CaptureKey,
   openCaptureWrap,

@@ -1,8 +1,6 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-
+import { isOwnHeadsCheckpoint, signHeadsCheckpoint } from '../../crypto/log/checkpoint.ts';
 import { tagOf } from '../../crypto/log/entry.ts';
 import * as crypto from '../../crypto/log/heads.ts';
-import { isOwnHeadsCheckpoint, signHeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
@@ -20,7 +18,7 @@ import {
 import { checkLive, checkReference, foundMeta, isOver, referenceMember } from '../vault/records.ts';
 import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
-/** The length that means none. */
+/** The recorded length of a log that is not recorded. */
 const NO_LENGTH = 0xffff_ffff;
 const NO_TAG = new Uint8Array(TAG_BYTES);
 /** Bytes of the removal of an item with a reference of usual length. */
@@ -55,7 +53,7 @@ function headOf(bytes: Uint8Array): Head {
   };
 }
 
-/** Whether a log that was recorded is still at least as long, with the entry that was recorded. */
+/** Checks for a recorded log that is shorter than recorded, or without the recorded entry. */
 function isCut({ length, recorded, first, tail, tag }: Head): boolean {
   const hasGone = equalBytes(first, NO_TAG) || equalBytes(tag, NO_TAG);
   return length < recorded || hasGone || (length === recorded && !equalBytes(tail, tag));
@@ -108,7 +106,6 @@ function signingSeed(context: ThreadContext): Uint8Array {
   return context.rootKey('audit-sign', '');
 }
 
-/** The handlers of `HEADS_JOBS`. */
 export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
   foldHeads(context, { params: { aid, kid, bucket, tokens }, record, heads }) {
     const key = headsKey(context, aid);

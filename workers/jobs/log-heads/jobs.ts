@@ -1,11 +1,10 @@
-/** Jobs that record, compare and sign the heads of item logs. */
-import type { HeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
+import type { HeadsCheckpoint } from '../../crypto/log/checkpoint.ts';
 import { bytes, json, list, message, nothing, optional } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import type { KeyName } from '../key/jobs.ts';
 import { type ItemFault, PACKED } from '../vault/jobs.ts';
 
-export type { HeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
+export type { HeadsCheckpoint } from '../../crypto/log/checkpoint.ts';
 
 /** A log whose head is not recorded, since the service has not made it, and its fault. */
 export interface HeadFault {
@@ -14,8 +13,8 @@ export interface HeadFault {
 }
 
 /**
- * Items to be removed, by their tokens, and the given references, null for none. Without a list, the service itself removes them,
- * whatever their references.
+ * Items to be removed, by their tokens, and the given references, null for none. Without a list, the service itself removes
+ * them, with any references.
  */
 export interface RemovalParams extends KeyName {
   readonly tokens: readonly string[];
@@ -32,27 +31,26 @@ export interface RemovalParams extends KeyName {
  */
 export const REMOVAL_STRINGS = 4;
 
-/** Logs of one bucket. */
-export interface HeadsParams extends KeyName {
+interface HeadsParams extends KeyName {
   readonly bucket: number;
   readonly tokens: readonly string[];
 }
 
 /** The result of recording: the length of each log, 0 for a removed log, -1 to leave it as it is. */
-export interface FoldFacts {
+interface FoldFacts {
   readonly lengths: readonly number[];
   readonly faults: readonly HeadFault[];
 }
 
 /** The sum of some logs as they are recorded, the recorded ones, and those that are shorter than recorded. */
-export interface SumFacts {
+interface SumFacts {
   readonly sum: string;
   readonly recorded: readonly string[];
   readonly cut: readonly string[];
 }
 
 /** Facts of a bucket's record. `isCurrent`: it is not older than the record of its account. */
-export interface BucketFacts {
+interface BucketFacts {
   readonly version: number;
   readonly logs: number;
   readonly sum: string;
@@ -60,7 +58,7 @@ export interface BucketFacts {
 }
 
 /** Facts of an account's record. `isWhole`: it has entries for exactly its keys. */
-export interface MarkOfHeads {
+interface MarkOfHeads {
   readonly epoch: number;
   readonly link: string;
   readonly logs: number;
@@ -72,8 +70,8 @@ function shareOf({ params }: { readonly params: { readonly aid: string } }): str
 }
 
 /**
- * Jobs on heads. `heads` are those of head_of in the prelude of the scripts, `record` and `mark` are the stored bytes, empty for
- * none. All fail with `integrity_failed` for records that do not fit.
+ * Jobs that record, compare and sign the heads of item logs. `heads` are those of head_of in the prelude of the scripts,
+ * `record` and `mark` are the stored bytes, empty for none. All fail with `integrity_failed` for records that do not fit.
  */
 export const HEADS_JOBS = {
   /** Makes the record of a bucket with these logs at their current length; empty if there is nothing to record. */
@@ -90,7 +88,6 @@ export const HEADS_JOBS = {
     input: message({ params: json<HeadsParams>(), heads: list(bytes) }),
     output: json<SumFacts>(),
   }),
-  /** Reads the record of a bucket. */
   readBucketHeads: defineJob({
     lane: 'bulk',
     share: shareOf,

@@ -1,36 +1,34 @@
-/** Record maintenance: the jobs that verify all records page by page, or re-encrypt them. No passphrase is needed. */
 import { bytes, floats, json, list, message, optional, type Taken, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type { RecordPlace } from '../service/jobs.ts';
 
-/** The place of any service record; those of purpose `audit` are besides read in pages alone. */
+/** The place of any service record. Records of purpose `audit` are only read in pages. */
 export interface AnyRecordPlace extends Omit<RecordPlace, 'purpose'> {
   readonly purpose: RecordPlace['purpose'] | 'audit';
 }
 
-/** What a record says that matters to the records around it; nothing of what an account has put into it. */
+/** Facts of a record that concern other records; no data of the account. */
 export interface RecordFacts {
   readonly aid?: string | undefined;
   readonly kid?: string | undefined;
   readonly gen?: number | undefined;
   readonly kind?: string | undefined;
   readonly csrId?: string | undefined;
-  /** Of a recovery: what the record of its key knows it by; of that record the same, where the key has one. */
+  /** Of a recovery: its digest in the record of its key; of that record the same, if the key has one. */
   readonly recovery?: string | undefined;
-  /** Of an account's record: the number of its changes; 0 for one of a version that did not count them. */
+  /** Of an account's record: the number of its changes; 0 for a version that did not count them. */
   readonly revision?: number | undefined;
-  /** Of an endpoint's policy and of a credential: what names its state in the security log. */
+  /** Of an endpoint's policy and of a credential: the digest of its state in the security log. */
   readonly digest?: string | undefined;
 }
 
-/** One verified record: its key, and what it says, or undefined when it does not open in its place. */
+/** One verified record: its key, and its facts, undefined if it does not open in its place. */
 export interface RecordFindings {
   readonly keyId: string | undefined;
   readonly facts: RecordFacts | undefined;
 }
 
-/** A page of items of one key. */
 export interface ItemsParams extends KeyName {
   /** The newest generation of the key. */
   readonly gen: number;
@@ -39,7 +37,7 @@ export interface ItemsParams extends KeyName {
 }
 
 /** Part of a log that is too long for its page: entries from number `first` on. */
-export interface LogPartParams extends KeyName {
+interface LogPartParams extends KeyName {
   readonly token: string;
   readonly first: number;
 }
@@ -51,26 +49,26 @@ export interface ItemFault {
   readonly what: string;
 }
 
-/** Records by kind, and of each kind by the ring key that they are sealed under (`?`: none of the ring). */
+/** Number of records by kind, and of each kind by the ring key that they are sealed under (`?`: none of the ring). */
 export type CountsByKey = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** A log that goes on behind the page: the first entry that is not in it, and how many there are in all. */
+/** A log that is longer than its part in the page: the first entry that is missing, and the number of all. */
 export interface LongLog {
   readonly item: number;
   readonly first: number;
   readonly length: number;
 }
 
-/** What a page of items has shown. */
-export interface ItemsFindings {
+/** Findings on a page of items. */
+interface ItemsFindings {
   readonly faults: readonly ItemFault[];
   readonly checked: Readonly<Record<string, number>>;
   readonly keys: CountsByKey;
   readonly long: readonly LongLog[];
 }
 
-/** What a part of a log has shown: the first place that is wrong, if any. */
-export interface LogFindings {
+/** Findings on a part of a log: the first wrong place, if any. */
+interface LogFindings {
   readonly wrongAt: number | null;
   readonly keys: CountsByKey;
 }
@@ -81,8 +79,8 @@ export interface ItemField {
   readonly name: string;
 }
 
-/** What a page has to be re-encrypted. */
-export interface ReencryptionPlan {
+/** Fields of a page to be re-encrypted. */
+interface ReencryptionPlan {
   readonly fields: readonly ItemField[];
   /** Records that are under no key of the ring, or do not open. */
   readonly lost: readonly ItemField[];
@@ -92,13 +90,19 @@ export interface ReencryptionPlan {
 
 const PLACED_RECORDS = list(message({ place: json<AnyRecordPlace>(), record: bytes }));
 
+/** Metadata of items of one key. */
+const METAS = message({
+  params: json<KeyName & { readonly tokens: readonly string[] }>(),
+  metas: list(bytes),
+});
+
 /** `parts`: for each field of the plan the last 16 bytes that were read, and the new record. */
 const REENCRYPTION = message({
   plan: json<ReencryptionPlan>(),
   parts: list(message({ tag: bytes, record: bytes })),
 });
 
-/** What a page or a log has to be written anew. */
+/** Records of a page or a log to be written again. */
 export type Reencryption = Taken<typeof REENCRYPTION>;
 
 /** All maintenance has one share of the bulk lane. */
@@ -106,16 +110,15 @@ function share(): string {
   return 'maintenance';
 }
 
-/** Jobs of record maintenance. */
 export const MAINTENANCE_JOBS = {
-  /** Whether each record opens in its place. */
+  /** Checks that each record opens in its place. */
   verifyRecords: defineJob({
     lane: 'bulk',
     share,
     input: message({ records: PLACED_RECORDS }),
     output: json<readonly RecordFindings[]>(),
   }),
-  /** For each record the ring key that it was under, and the record under the write key where that is another one. */
+  /** Returns for each record its ring key, and the record under the write key if that is another one. */
   reencryptRecords: defineJob({
     lane: 'bulk',
     share,
@@ -123,9 +126,8 @@ export const MAINTENANCE_JOBS = {
     output: list(message({ keyId: optional(text), record: optional(bytes) })),
   }),
   /**
-   * `members`: what the reference index must hold for each item, empty for none. `metadata`: the
-   * members of the metadata index that they must have. `expiries`: when it expires, ms since 1970, negative if it has and
-   * only its log is left, or 0.
+   * Verifies items. `members`: entry of each item in the reference index, empty for none. `metadata`: their members of the
+   * metadata index. `expiries`: expiry of each item, ms since 1970, negative if it has expired and only its log is left, or 0.
    */
   verifyItems: defineJob({
     lane: 'bulk',
@@ -138,41 +140,35 @@ export const MAINTENANCE_JOBS = {
       expiries: floats,
     }),
   }),
-  /** `before`: the last 16 bytes of each entry before these, laid end to end. */
+  /** Verifies entries of a log. `before`: the last 16 bytes of each entry before these, concatenated. */
   verifyLog: defineJob({
     lane: 'bulk',
     share,
     input: message({ params: json<LogPartParams>(), before: bytes, entries: list(bytes) }),
     output: json<LogFindings>(),
   }),
-  /** What the reference index must hold for each item, by its metadata; empty for none. */
+  /** Returns the entry of each item in the reference index, from its metadata; empty for none. */
   referenceMembers: defineJob({
     lane: 'bulk',
     share,
-    input: message({
-      params: json<Pick<ItemsParams, 'aid' | 'kid' | 'tokens'>>(),
-      metas: list(bytes),
-    }),
+    input: METAS,
     output: list(bytes),
   }),
-  /** The members of the metadata index that items must have, by their metadata. */
+  /** Returns the members of the metadata index that items must have, from their metadata. */
   metadataMembers: defineJob({
     lane: 'bulk',
     share,
-    input: message({
-      params: json<Pick<ItemsParams, 'aid' | 'kid' | 'tokens'>>(),
-      metas: list(bytes),
-    }),
+    input: METAS,
     output: list(bytes),
   }),
-  /** Metadata and log entries of items under the write key. */
+  /** Re-encrypts metadata and log entries of items under the write key. */
   reencryptItems: defineJob({
     lane: 'bulk',
     share,
     input: message({ params: json<ItemsParams>(), survey: bytes }),
     output: REENCRYPTION,
   }),
-  /** Log entries of one item under the write key. */
+  /** Re-encrypts log entries of one item under the write key. */
   reencryptLog: defineJob({
     lane: 'bulk',
     share,

@@ -1,12 +1,10 @@
-/** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
 import { stateOfSecret } from '../../../server/domain/account.ts';
 import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
-import { parseVaultKey } from '../../crypto/key/record.ts';
 import { parseRecovery, recoveryDigest } from '../../crypto/key/recovery.ts';
-import { IntegrityError, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
+import { parseVaultKey } from '../../crypto/key/vault-key.ts';
+import { IntegrityError, openedOrNot, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
 import type { EndpointPolicy } from '../endpoint/jobs.ts';
-import { openedOrNot } from '../failure.ts';
 import * as proxy from '../proxy/record.ts';
 import type { AnyRecordPlace, MAINTENANCE_JOBS, RecordFacts } from './jobs.ts';
 
@@ -87,7 +85,7 @@ function factsOf(context: ThreadContext, place: AnyRecordPlace, record: Uint8Arr
     open(context, place, record);
     return {};
   } catch (error) {
-    // What opens and is no JSON text was sealed by none of the code that this version knows.
+    // A record that opens and is not JSON was not sealed by any code that this version knows.
     if (error instanceof IntegrityError || error instanceof SyntaxError) {
       return undefined;
     }
@@ -95,21 +93,14 @@ function factsOf(context: ThreadContext, place: AnyRecordPlace, record: Uint8Arr
   }
 }
 
-/** The record under the write key; undefined for one that does not open. */
-function reencrypted(
-  { sealer }: ThreadContext,
-  { purpose, account, kind, path }: AnyRecordPlace,
-  record: Uint8Array,
-): Uint8Array | undefined {
-  return openedOrNot(() => {
-    const plain = sealer.open(purpose, account, kind, path, record);
-    const sealed = sealer.seal(purpose, account, kind, path, plain);
-    plain.fill(0);
-    return sealed;
-  });
+function reencrypt(context: ThreadContext, place: AnyRecordPlace, record: Uint8Array): Uint8Array {
+  const { purpose, account, kind, path } = place;
+  const plain = open(context, place, record);
+  const sealed = context.sealer.seal(purpose, account, kind, path, plain);
+  plain.fill(0);
+  return sealed;
 }
 
-/** The handlers of `verifyRecords` and `reencryptRecords`. */
 export const RECORDS_HANDLERS = {
   verifyRecords(context, { records }) {
     return records.map(({ place, record }) => ({
@@ -122,7 +113,7 @@ export const RECORDS_HANDLERS = {
     return records.map(({ place, record }) => {
       const keyId = context.sealer.writerOf(record);
       const isNew = keyId === context.sealer.writeId;
-      return { keyId, record: isNew ? undefined : reencrypted(context, place, record) };
+      return { keyId, record: isNew ? undefined : openedOrNot(() => reencrypt(context, place, record)) };
     });
   },
 } satisfies Partial<ThreadHandlers<typeof MAINTENANCE_JOBS>>;

@@ -1,4 +1,3 @@
-/** Handlers of the jobs `prepareFetch` and `storeFetched` in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
 import { onlyDigits } from '../../../server/domain/card/digits.ts';
@@ -6,7 +5,7 @@ import { findNumber } from '../../../server/domain/card/number.ts';
 import { parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
-import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
+import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
 import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
@@ -28,7 +27,7 @@ import { openJob, sealJob } from './record.ts';
 const LAST_FOUR = 4;
 const NO_VIEW: JsonObject = new Map();
 
-/** The object of a reply that is stored, and the part that is reported. */
+/** The stored object of a reply, and its reported part. */
 interface Found {
   readonly object: JsonObject;
   readonly extra: Uint8Array;
@@ -45,7 +44,7 @@ function readObject(text: string): Found | undefined {
   return value instanceof Map ? { object: value, extra: EMPTY } : undefined;
 }
 
-/** The reply of a requester: the network token is stored as a card's number is. */
+/** Reads the reply of a requester: the network token is stored as a card number. */
 function readToken(text: string): Found | undefined {
   const reply = readTokenReply(text);
   if (reply === undefined) {
@@ -74,7 +73,7 @@ function readReply(facts: JobFacts, text: string, contentType: string | undefine
   }
 }
 
-/** The rules that the sealed job names, and no others. */
+/** Requires the given rules to be those of the sealed job. */
 function rulesOf({ rules: ids }: JobFacts, given: ThreadRules): ThreadRules {
   if (ids.length !== given.length || given.some(({ id }, i) => id !== ids[i])) {
     throw new IntegrityError('rules');
@@ -82,7 +81,7 @@ function rulesOf({ rules: ids }: JobFacts, given: ThreadRules): ThreadRules {
   return given;
 }
 
-/** The object that is stored of a reply: read, changed by the job's rules, with a number in it, and no larger than items are. */
+/** The object to be stored of a reply, after the job's rules. It must have a number, and be no larger than an item. */
 function storable(
   context: ThreadContext,
   { params, headers, body, rules: given }: In<(typeof PROXY_JOBS)['storeFetched']>,
@@ -103,7 +102,6 @@ function storable(
   return { object, extra: found.extra };
 }
 
-/** The handlers of `prepareFetch` and `storeFetched`. */
 export const FETCH_HANDLERS = {
   prepareFetch(context, { params, blob, passphrase, order: sent }) {
     const { algorithm, smartParse: isSmart, rules, sight } = params;
@@ -131,7 +129,7 @@ export const FETCH_HANDLERS = {
     return { kind: 'prepared', job };
   },
 
-  /** Stores without the passphrase. How the token is made and which rules run, the sealed job says. */
+  /** Stores without the passphrase; the sealed job determines the token format and the rules. */
   storeFetched(context, input) {
     const { params } = input;
     using job = openJob(context, params, input.job);
@@ -143,7 +141,7 @@ export const FETCH_HANDLERS = {
     const { publicHalf, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
     const parts = sealNew(context, stored, object, { gen, publicHalf, tokenKey });
-    // A caller who sees numbers masked finds nothing of what was stored.
+    // The headers must not contain stored numbers for a caller with masked output.
     const showing = { ...job.showing, numbers: storedNumbers(object) };
     const { headers } = showReply({ status: 200, headers: input.headers, body: EMPTY }, showing);
     return { parts, extra, headers };

@@ -1,11 +1,10 @@
-/** Handler of the job `fillProxy` in `jobs.ts`. Card data stays in the thread. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { type Connection, takesPath } from '../../../server/domain/connection/connection.ts';
 import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
-import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
+import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
 import type { Showing } from '../../../server/domain/relay/sight.ts';
@@ -34,7 +33,7 @@ import { sealJob } from './record.ts';
 
 type Input = In<(typeof PROXY_JOBS)['fillProxy']>;
 
-/** The opened item: a new object at each call, as it is stored, or with rules applied, or masked. */
+/** Returns the opened item as a new object: as stored, with rules applied, or masked. */
 type View = (how: 'masked' | 'ruled' | 'stored') => JsonObject;
 
 function openView(context: ThreadContext, { params, rules, item: sealed }: Input, key: UnlockedKey): View {
@@ -59,7 +58,7 @@ function tokenOrder(card: JsonObject): Outgoing {
   return { request: { method: 'POST', url: '', headers: [], hasBody: true }, body: encodeJson(asked) };
 }
 
-/** The request that `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
+/** The request for `debug`: the sent one, or one that is filled from a masked copy of the item. */
 function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
   const { debug, what } = params;
   if (debug === 'none' || what === 'network_token') {
@@ -69,14 +68,7 @@ function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uin
   return encodeJson(filledRequestJson(fillOrder(order, view, params)));
 }
 
-/** The settings by which the reply is shown. */
-function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined): Showing {
-  const secrets = connection === undefined ? [] : secretTexts(connection);
-  const numbers = sight === 'all' ? [] : storedNumbers(viewOf('stored'));
-  return { sight, numbers, sent: [], paths: connection?.reply ?? [], secrets };
-}
-
-/** An order through a connection, at the base URL of that. */
+/** Applies the base URL of its connection to an order. */
 function placeOrder(order: ParsedOrder, { baseUrl }: Connection): ParsedOrder {
   const { request } = order;
   if (request === undefined) {
@@ -88,8 +80,11 @@ function placeOrder(order: ParsedOrder, { baseUrl }: Connection): ParsedOrder {
   return { ...order, request: { ...request, origin, target: { firstCharacter, parts: [text, ...parts] } } };
 }
 
-/** A filled request with the headers of its connection. Rejects with `not_allowed` a request that the connection does not allow. */
-function connect(connection: Connection, filled: FilledRequest, now: number): FilledRequest {
+/** Adds the headers of its connection to a request. Rejects with `not_allowed` a method or path that is not allowed. */
+function connect(connection: Connection | undefined, filled: FilledRequest, now: number): FilledRequest {
+  if (connection === undefined) {
+    return filled;
+  }
   const { method, url, body } = filled;
   const [path = ''] = url.slice(connection.baseUrl.length).split(/[?#]/, 1);
   if (connection.methods?.includes(method) === false) {
@@ -102,27 +97,15 @@ function connect(connection: Connection, filled: FilledRequest, now: number): Fi
   return { ...filled, headers: connectedHeaders(connection, sent, now) };
 }
 
-/** The request that is sent. */
-function fillRequestOf(
-  { params }: Input,
-  order: ParsedOrder,
-  viewOf: View,
-  connection: Connection | undefined,
-) {
-  if (params.what === 'network_token') {
-    return tokenOrder(viewOf('ruled'));
-  }
-  const filled = fillOrder(order, viewOf('ruled'), params);
-  return outgoing(connection === undefined ? filled : connect(connection, filled, params.now));
-}
-
 function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: UnlockedKey, viewOf: View) {
   const { params } = input;
-  const { what, token, reference, requesterId } = params;
+  const { what, token, reference, requesterId, sight, now } = params;
   const { connection: id = '' } = given.facts;
   const connection = input.connection && openConnection(context, { aid: params.aid, id }, input.connection);
   const order = connection === undefined ? given : placeOrder(given, connection);
-  const out = fillRequestOf(input, order, viewOf, connection);
+  const view = viewOf('ruled');
+  const isToken = what === 'network_token';
+  const out = isToken ? tokenOrder(view) : outgoing(connect(connection, fillOrder(order, view, params), now));
   const own = connection && { clientCertId: connection.clientCertId, timeoutMs: connection.timeoutMs };
   const facts = {
     what,
@@ -134,7 +117,13 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     rules: [],
   };
   const shown = shownOf(params, order, viewOf);
-  const showing = showingOf(input, viewOf, connection);
+  const showing: Showing = {
+    sight,
+    numbers: sight === 'all' ? [] : storedNumbers(viewOf('stored')),
+    sent: [],
+    paths: connection?.reply ?? [],
+    secrets: connection === undefined ? [] : secretTexts(connection),
+  };
   if (facts.synchronous) {
     return { kind: 'ready', facts, request: attemptOf(out), shown, showing } as const;
   }
@@ -142,14 +131,13 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     facts,
     ...out,
     ...reportOf(order),
-    publicHalf: what === 'network_token' ? publicHalfOf(generationOf(key)) : EMPTY,
+    publicHalf: isToken ? publicHalfOf(generationOf(key)) : EMPTY,
     tokenKey: EMPTY,
     showing,
   });
   return { kind: 'filled', job, shown } as const;
 }
 
-/** The handler of `fillProxy`. */
 export const FILL_HANDLERS = {
   fillProxy(context, input) {
     const { params, opening, item } = input;
@@ -164,7 +152,7 @@ export const FILL_HANDLERS = {
     try {
       return { ...fillJob(context, input, order, key, viewOf), logEntry: entryOf('ok') };
     } catch (error) {
-      // The content of the item has decided this, so its reading is logged all the same.
+      // The item was read, which must be logged.
       const failure = fillFailure(error, params.forcedMask);
       return { kind: 'rejected', logEntry: entryOf(failure.code), error: failure };
     }

@@ -1,4 +1,3 @@
-/** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
@@ -29,15 +28,13 @@ import {
   type StoreParams,
 } from '../vault/jobs.ts';
 
-/** Sends stored data, fetches data to be stored, or asks for a network token. */
+/** Sends stored data, fetches data to be stored, or requests a network token. */
 export type ProxyKind = 'post' | 'get' | 'network_token';
 
-/** Options of reading an order. */
 export interface OrderParams {
   readonly what: ProxyKind | 'capture';
   /** Maximum number of calls of a webhook where the order has none, 1 to 8. */
   readonly webhookAttempts: number;
-  /** Whether members that are not known are errors. */
   readonly refuseUnknown: boolean;
 }
 
@@ -51,9 +48,9 @@ export interface OrderFacts {
   readonly connection?: string | undefined;
   /** The webhook's URL, and its place in the body. */
   readonly webhook?: { readonly url: string; readonly field: string } | undefined;
-  /** Whether the request may be sent again after an unknown outcome. */
+  /** The request may be sent again after an unknown outcome. */
   readonly repeatable: boolean;
-  /** Whether a template has sections, whose work may be a multiple of the bytes that they are given. */
+  /** A template has sections, whose CPU time is not bounded by the length of their input. */
   readonly hasSections: boolean;
 }
 
@@ -63,40 +60,38 @@ export interface JobPlace {
   readonly id: string;
 }
 
-/** The owner of a proxy job, by name. */
-interface JobOwner extends JobPlace {
+/** The owner of a proxy job, by name, and the rights of its caller. */
+interface JobOwner extends JobPlace, ActorParams {
   readonly account: string;
   readonly user: string;
   readonly attempts: number;
   /** The caller, as the security log names it. */
   readonly actor?: string | undefined;
+  /** The key keeps a summary of each card. */
+  readonly summary: boolean;
+  /** The caller sees numbers masked: then no error may reveal the content of an item. */
+  readonly forcedMask: boolean;
+  readonly sight: Sight;
 }
 
-/** Parameters of filling a request from an item. */
-export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
-  readonly seen: number;
-  /** Whether the key keeps a summary of each card. */
-  readonly summary: boolean;
+/** A request to be filled from an item, without its order. */
+export interface FillRequest {
+  readonly id: string;
   readonly what: 'post' | 'network_token';
+  readonly attempts: number;
   /** The form in which `debug` shows the request. */
   readonly debug: 'none' | 'masked' | 'plain';
-  /** Whether an unknown name is filled with an empty text. */
+  /** Fills an unknown name with an empty text. */
   readonly allowMissing: boolean;
-  /** As in its order. */
-  readonly hasSections: boolean;
   readonly requesterId?: string | undefined;
-  /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
-  readonly forcedMask: boolean;
-  readonly sight: Sight;
 }
 
-/** Parameters of preparing a fetch. */
-export interface PrepareFetchParams extends JobOwner, KeyName, ActorParams {
-  /** Whether the key keeps a summary of each card. */
-  readonly summary: boolean;
-  /** Whether the caller sees numbers masked. */
-  readonly forcedMask: boolean;
-  readonly sight: Sight;
+export interface FillProxyParams extends FillRequest, JobOwner, ItemName {
+  readonly seen: number;
+  readonly hasSections: boolean;
+}
+
+export interface PrepareFetchParams extends JobOwner, KeyName {
   readonly algorithm: string;
   readonly smartParse: boolean;
   /** Ids of the rules that will run before storage. */
@@ -106,7 +101,6 @@ export interface PrepareFetchParams extends JobOwner, KeyName, ActorParams {
 /** Facts of an accepted proxy job, sealed with it. */
 export interface JobFacts {
   readonly what: ProxyKind;
-  /** Name of the account. */
   readonly account: string;
   readonly user: string;
   readonly kid: string;
@@ -123,7 +117,7 @@ export interface JobFacts {
   readonly actor?: string | undefined;
   /** The API credential of the caller. */
   readonly credentialId?: string | undefined;
-  /** Whether the credential sees numbers masked, whatever the account sees. */
+  /** The credential sees numbers masked, even if the account does not. */
   readonly forcedMask?: boolean | undefined;
   /** The id of the request that created it, for the log; jobs of earlier versions have none. */
   readonly requestId?: string | undefined;
@@ -141,11 +135,10 @@ export interface JobFacts {
   readonly rules: readonly string[];
 }
 
-/** Parameters of storing the reply to a fetch. */
 export interface StoreFetchedParams extends StoreParams {
   readonly id: string;
   readonly bytesMax: number;
-  /** Whether the account sees numbers masked, and so do the rules that it has made. */
+  /** The account, and its rules, see numbers masked. */
   readonly forcedMask: boolean;
 }
 
@@ -167,7 +160,6 @@ export type ProxyOutcome =
 export interface ReportFacts {
   readonly url: string;
   readonly maxAttempts: number;
-  /** Name of the account. */
   readonly account: string;
   readonly requestId?: string | undefined;
   /** Reports of earlier versions have none. */
@@ -197,7 +189,7 @@ export interface ReplyName extends KeyName {
   readonly digest: string;
 }
 
-/** The most bytes of an order or a reply whose job takes so little time that others may wait for it. */
+/** Maximum bytes of an order or a reply in the lane of short jobs. */
 const SHORT_BYTES_MAX = 16_384;
 
 /** The lane of a job that takes time in proportion to its bytes. */
@@ -206,13 +198,12 @@ export function laneByLength(...contents: readonly Uint8Array[]): Lane {
   return length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
 }
 
-/** A request for one attempt to send it, and the facts of its job. */
-const OPENED_JOB = {
-  facts: json<JobFacts>(),
-  request: concealed(
-    message({ method: text, url: text, headers: json<HeaderEntries>(), body: optional(bytes) }),
-  ),
-};
+/** A request for one attempt to send it. */
+export const OUTGOING = concealed(
+  message({ method: text, url: text, headers: json<HeaderEntries>(), body: optional(bytes) }),
+);
+
+const OPENED_JOB = { facts: json<JobFacts>(), request: OUTGOING };
 
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */
 export const PROXY_JOBS = {
@@ -224,8 +215,8 @@ export const PROXY_JOBS = {
     output: message({ facts: json<OrderFacts>(), order: bytes }),
   }),
   /**
-   * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `showing`: what its reply is shown by, `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
+   * Fills the request from an item. `ready`: for a synchronous call, with the settings for `showing` its reply; `filled`: sealed
+   * as a job; `rejected`: the item was read, which must be logged. `shown`: the request for `debug` as JSON text, else empty.
    */
   fillProxy: defineJob({
     lane: ({ params, rules, order }) =>
@@ -260,8 +251,8 @@ export const PROXY_JOBS = {
     output: message(OPENED_JOB),
   }),
   /**
-   * Seals the reply of a fetch or of a requester as an item; token and rules are those of the job. `extra`: what is
-   * reported of it, the reply with tags or the network token; `headers`: those of the reply as its caller sees them. `reply_not_storable` when it holds no number.
+   * Seals the reply of a fetch or of a requester as an item, by token format and rules of the job. `extra`: the reported part,
+   * the reply with tags or the network token; `headers`: as the caller sees them. `reply_not_storable` without a number.
    */
   storeFetched: defineJob({
     lane: ({ rules, body }) => (rules.length > 0 ? 'bulk' : laneByLength(body)),
@@ -275,10 +266,7 @@ export const PROXY_JOBS = {
     }),
     output: message({ parts: STORED_PARTS, extra: bytes, headers: json<HeaderEntries>() }),
   }),
-  /**
-   * The synchronous reply as JSON text. `job`: empty for a `reply`, `showing` for all else, which the job has. `content`: the
-   * body of a `reply`, the `extra` of what was `stored`.
-   */
+  /** Returns the synchronous reply as JSON text. `job` is empty for a `reply`. `content`: its body, or the `extra` of an item. */
   reportProxy: defineJob({
     lane: ({ content, shown }) => laneByLength(content, shown),
     share: ({ place }) => singlesOf(place.aid),

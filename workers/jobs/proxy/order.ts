@@ -1,13 +1,12 @@
-/** Handler of the job `readProxyOrder` in `jobs.ts`, and functions on orders for the jobs that fill and prepare requests. */
 import { workedMs } from '../../../server/core/cpu-budget.ts';
 import { VaultError } from '../../../server/core/errors.ts';
+import type { ProxyMethod } from '../../../server/core/third-party.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
 import { type FilledRequest, type FillOptions, fillRequest } from '../../../server/domain/proxy/fill.ts';
 import { isIdempotencyKey } from '../../../server/domain/proxy/headers.ts';
 import {
   type ParsedRequest,
   type ParsedWebhook,
-  type ProxyMethod,
   parseCaptureOrder,
   parseNetworkTokenOrder,
   parseProxyOrder,
@@ -18,7 +17,7 @@ import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { FillProxyParams, OrderFacts, OrderParams, PROXY_JOBS, PrepareFetchParams } from './jobs.ts';
 import type { SealedRequest, WebhookTarget } from './record.ts';
 
-/** An order as it travels between two jobs of one request. */
+/** An order between two jobs of one request. */
 export interface ParsedOrder {
   readonly facts: OrderFacts;
   /** A network token has none. */
@@ -29,7 +28,7 @@ export interface ParsedOrder {
   readonly metadata?: string | undefined;
 }
 
-/** Methods that do the same when they are sent twice (RFC 9110, section 9.2.2). */
+/** Idempotent methods (RFC 9110, section 9.2.2). */
 const REPEATABLE: ReadonlySet<ProxyMethod> = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 
 function isRepeatable({ method, headers }: ParsedRequest): boolean {
@@ -65,18 +64,17 @@ export function readOrder(bytes: Uint8Array): ParsedOrder {
   return parseOwn<ParsedOrder>(bytes);
 }
 
-/** The part of an order that a job keeps for the report of its outcome. */
+/** The part of an order that its report needs. */
 export function reportOf({ webhook, metadata }: ParsedOrder) {
   return { webhook, metadata: metadata === undefined ? EMPTY : utf8(metadata) };
 }
 
-/** A request that goes out, without its body, and the body. */
+/** An outgoing request without its body, and the body. */
 export interface Outgoing {
   readonly request: SealedRequest;
   readonly body: Uint8Array;
 }
 
-/** A filled request as a job keeps it. */
 export function outgoing({ method, url, headers, body }: FilledRequest): Outgoing {
   return {
     request: { method, url, headers, hasBody: body !== undefined },
@@ -89,7 +87,6 @@ export function attemptOf({ request: { hasBody, ...head }, body }: Outgoing) {
   return { ...head, body: hasBody ? body : undefined };
 }
 
-/** Fills the request of an order, which must have one. */
 export function fillOrder(
   { request, extraData }: ParsedOrder,
   item: JsonObject,
@@ -102,13 +99,13 @@ export function fillOrder(
   return fillRequest({ ...request, ...extra }, item, workedMs, options);
 }
 
-/** The facts that every kind of job has. */
+/** The common facts of all kinds of jobs. */
 export function commonFacts(
   params: FillProxyParams | PrepareFetchParams,
   { facts }: ParsedOrder,
   key: UnlockedKey,
 ) {
-  const { account, user, kid, ip, ua, actor, credentialId, forcedMask, attempts, requestId } = params;
+  const { account, user, kid, ip, userAgent, actor, credentialId, forcedMask, attempts, requestId } = params;
   return {
     account,
     user,
@@ -116,7 +113,7 @@ export function commonFacts(
     gen: generationOf(key).gen,
     summary: params.summary || undefined,
     ip,
-    ua,
+    ua: userAgent,
     actor,
     credentialId,
     forcedMask: forcedMask && credentialId !== undefined ? true : undefined,
@@ -128,9 +125,8 @@ export function commonFacts(
   };
 }
 
-/** The handler of `readProxyOrder`. */
 export const ORDER_HANDLERS = {
-  /** Requires a webhook for the outcome where no caller waits for it. */
+  /** Requires a webhook for an asynchronous request. */
   readProxyOrder(_context, { params, body: sent }) {
     const body = parseStoredObject(sent);
     const { request, synchronous, webhook: given } = parseBody(params, body);

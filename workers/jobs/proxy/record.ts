@@ -1,7 +1,6 @@
 /**
- * The records of proxied calls: a job that waits to be sent, and then the report of it. Both are service records of
- * purpose `job`, each at a kind of its own, so that neither opens as the other, under another id, or for another
- * account. Plaintext: `01`, then each part as `length 4 | bytes`.
+ * Service records of purpose `job`: a job to be sent, and then its report. Their kinds differ, so that neither opens as the
+ * other, under another id, or for another account. Plaintext: `01`, then each part as `length 4 | bytes`.
  */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { ParsedWebhook } from '../../../server/domain/proxy/request.ts';
@@ -19,11 +18,11 @@ import {
 import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
 import type { DescribedJob, JobFacts, JobPlace, JobSummary, ReportFacts } from './jobs.ts';
 
-/** Kinds of the records; part of their associated data, so they keep these names. */
+/** Kinds of the records, which are part of their associated data and must not change. */
 const JOB_KIND = 'proxy send';
 const REPORT_KIND = 'proxy tell';
 const VERSION = 0x01;
-/** The last part is missing where the reply is shown as it is. */
+/** Without the last part, the reply is shown unchanged. */
 const JOB_PARTS = [7, 8];
 const REPORT_PARTS = [3];
 
@@ -38,7 +37,6 @@ export interface SealedRequest {
   readonly hasBody: boolean;
 }
 
-/** The content of a job. */
 export interface JobContent {
   readonly facts: JobFacts;
   readonly request: SealedRequest;
@@ -56,7 +54,6 @@ export interface JobContent {
 /** An opened job. Disposing of it overwrites its request and its keys. */
 export interface OpenedJob extends JobContent, Disposable {}
 
-/** An opened report. */
 export interface OpenedReport {
   readonly facts: ReportFacts;
   /** Empty when the webhook has none. */
@@ -64,19 +61,19 @@ export interface OpenedReport {
   readonly body: Uint8Array;
 }
 
-/** Empty where the reply is shown as it is. */
+/** Empty if the reply is shown unchanged. */
 function showingBytes(showing: Showing): Uint8Array {
   const { sight, sent, secrets } = showing;
   return sight === 'all' && sent.length === 0 && secrets.length === 0 ? EMPTY : toJsonBytes(showing);
 }
 
-/** Jobs of earlier versions have other members: of their replies the status alone is shown. */
+/** Jobs of earlier versions have other members; only the status of their replies is shown. */
 function readShowing(bytes: Uint8Array): Showing {
   const given: Partial<Showing> = bytes.length === 0 ? { sight: 'all' } : parseOwn(bytes);
   return { ...STATUS_ONLY, ...given };
 }
 
-/** The parts of a plaintext, as many as its kind may have, to its very end. */
+/** Splits a plaintext into its parts; their number must be one of `counts`. */
 function split(plain: Uint8Array, counts: readonly number[]): Uint8Array[] {
   if (plain[0] !== VERSION) {
     throw new IntegrityError('job');
@@ -108,7 +105,6 @@ function seal(
   }
 }
 
-/** Seals a job. */
 export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent): Uint8Array {
   const showing = showingBytes(job.showing);
   return seal(context, place, JOB_KIND, [
@@ -141,8 +137,7 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
   };
 }
 
-/** The listed part of a job. */
-export function summaryOf({ facts, request }: Pick<JobContent, 'facts' | 'request'>): JobSummary {
+export function summaryOf({ facts, request }: JobContent): JobSummary {
   const { actor, token, reference, requesterId } = facts;
   return { actor, host: hostOf(request.url), requesterId, token, reference };
 }
@@ -166,19 +161,15 @@ export function describeJob(
   return { ...summaryOf(job), what: job.facts.what, webhookUrl: job.webhook?.url };
 }
 
-/** Seals the report of a job for the job's webhook. */
 export function sealReport(
   context: ThreadContext,
   place: JobPlace,
-  { account, requestId, summary }: Pick<ReportFacts, 'account' | 'requestId' | 'summary'>,
-  { url, secret, maxAttempts }: WebhookTarget,
+  facts: ReportFacts,
+  secret: string | undefined,
   body: Uint8Array,
 ): Uint8Array {
-  return seal(context, place, REPORT_KIND, [
-    toJsonBytes({ url, maxAttempts, account, requestId, summary } satisfies ReportFacts),
-    secret === undefined ? EMPTY : utf8(secret),
-    body,
-  ]);
+  const secretBytes = secret === undefined ? EMPTY : utf8(secret);
+  return seal(context, place, REPORT_KIND, [toJsonBytes(facts), secretBytes, body]);
 }
 
 /** Opens a report. Damage and any other place: `IntegrityError`. */

@@ -1,4 +1,3 @@
-/** Handlers of the jobs on opened jobs, reports and kept replies in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
@@ -13,9 +12,8 @@ import {
 import { type Showing, type Sight, showReply } from '../../../server/domain/relay/sight.ts';
 import { openItem, sealItem } from '../../crypto/item/item.ts';
 import { openMeta } from '../../crypto/item/meta.ts';
-import { concat, EMPTY, readBytes, readU32, u32, wipe } from '../../crypto/primitives/bytes.ts';
+import { concat, EMPTY, openedOrNot, readBytes, readU32, u32, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import { openedOrNot } from '../failure.ts';
 import { openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome, ReplyName } from './jobs.ts';
 import { attemptOf } from './order.ts';
@@ -23,17 +21,17 @@ import * as records from './record.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
-/** The headers and the text of a reply as its caller sees them. */
+/** Headers and text of a reply for the caller. */
 function shownOf({ statusCode: status, headers }: Outcome<'reply'>, body: Uint8Array, showing: Showing) {
   const shown = showReply({ status, headers, body }, showing);
   const type = shown.withheld ? undefined : headerIn(shown.headers, 'content-type');
   return { headers: shown.headers, body: replyText(shown.body, type), withheld: shown.withheld };
 }
 
-/** A status in one word, without digits: a requester's text could repeat what it was sent. */
+/** A status of one word without digits: a requester's text could repeat the data that it has received. */
 const STATUS = /^[A-Za-z][A-Za-z_-]{0,31}$/;
 
-/** A network token as its caller sees it. */
+/** A network token for the caller. */
 function shownToken(token: NetworkToken, sight: Sight): ShownToken {
   if (sight === 'all') {
     return token;
@@ -65,7 +63,7 @@ function partsOf(
   return { kind: 'get', ...shown, statusCode: status, tokenInfo, body };
 }
 
-/** Whether a job of this kind can have this outcome; anything else is a mistake of ours. */
+/** Tells whether a job of this kind can have this outcome; any other is a bug. */
 function isPossible(what: ProxyKind, { kind }: ProxyOutcome): boolean {
   if (kind === 'failure') {
     return true;
@@ -86,31 +84,18 @@ function webhookReport(
   return webhookBody(parts, metadata.length === 0 ? undefined : parseStoredObject(metadata));
 }
 
-/** The part of a reply that a waiting caller gets, and of the request when it is to be shown. */
-function sentReply(
-  outcome: Outcome<'reply'>,
-  content: Uint8Array,
-  request: Uint8Array,
-  showing: Showing,
-): Uint8Array {
-  const { headers, body, withheld } = shownOf(outcome, content, showing);
-  return replyObject(outcome.statusCode, headers, body, {
-    withheld,
-    request: request.length > 0 ? parseStoredObject(request) : undefined,
-  });
-}
-
 /** The place of a kept reply among the items of its vault key: no token has a line feed in it. */
 function placeOf({ env }: ThreadContext, { aid, kid, digest }: ReplyName) {
   return { env, aid, kid, token: `reply\n${digest}` };
 }
 
-/** The handlers of the jobs on opened jobs, reports and kept replies. */
 export const REPORT_HANDLERS = {
-  /** Returns an object of its own for a sent request; for other kinds the body of its webhook. */
+  /** Returns a reply object for a sent request; for other kinds the body of its webhook. */
   reportProxy(context, { place, job: record, outcome, content, shown, showing }) {
     if (outcome.kind === 'reply') {
-      return sentReply(outcome, content, shown, showing);
+      const { headers, body, withheld } = shownOf(outcome, content, showing);
+      const request = shown.length > 0 ? parseStoredObject(shown) : undefined;
+      return replyObject(outcome.statusCode, headers, body, { withheld, request });
     }
     using job = records.openJob(context, place, record);
     return webhookReport(job, outcome, content);
@@ -122,9 +107,10 @@ export const REPORT_HANDLERS = {
       throw new VaultError('internal');
     }
     const body = webhookReport(job, outcome, content);
+    const { url, maxAttempts, secret } = job.webhook;
     const { account, requestId } = job.facts;
-    const facts = { account, requestId, summary: records.summaryOf(job) };
-    return records.sealReport(context, place, facts, job.webhook, body);
+    const facts = { url, maxAttempts, account, requestId, summary: records.summaryOf(job) };
+    return records.sealReport(context, place, facts, secret, body);
   },
 
   openJob(context, { place, job }) {

@@ -1,13 +1,11 @@
-/** Handlers of the jobs in `jobs.ts`. */
 import { isUtf8 } from 'node:buffer';
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
-import type { Connection } from '../../../server/domain/connection/connection.ts';
 import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
-import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
-import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
+import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
+import { fillRelay } from '../../../server/domain/relay/fill.ts';
 import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/domain/relay/placeholder.ts';
 import { type SentNumber, showReply } from '../../../server/domain/relay/sight.ts';
@@ -24,13 +22,13 @@ import type { FillRelayParams, RELAY_JOBS } from './jobs.ts';
 
 type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
 
-/** One item of a request; undefined where it is over. */
+/** An unexpired item of a request. */
 interface OpenedItem {
   readonly reference: string | undefined;
   readonly object: JsonObject;
 }
 
-/** The items that exist, by token. All are opened before anything is done with one. */
+/** The existing items by token, all opened before any is used. */
 function openItems(
   context: ThreadContext,
   { params, items }: Input,
@@ -51,47 +49,29 @@ function openItems(
   return opened;
 }
 
-/** The value of a placeholder. An item or a field that is not there is the caller's own mistake, told at its place. */
-function createValues(items: ReadonlyMap<string, OpenedItem>) {
-  return ({ token, field: name, reference }: Placeholder, field: string): JsonValue => {
-    const item = items.get(token);
-    if (item === undefined || item.reference !== reference) {
-      const expected = 'has a placeholder whose token does not exist, or has another reference';
-      throw new VaultError('placeholder_unknown', { field, expected });
-    }
-    const value = readPath(item.object, parseSteps(name));
-    if (value === undefined) {
-      throw new VaultError('placeholder_unknown', {
-        field,
-        expected: 'has a placeholder of a field that its item does not have',
-      });
-    }
-    return value;
-  };
+/** The value of a placeholder at `field` of the request, where errors of the caller are reported. */
+function readValue(
+  items: ReadonlyMap<string, OpenedItem>,
+  { token, field: name, reference }: Placeholder,
+  field: string,
+): JsonValue {
+  const item = items.get(token);
+  if (item === undefined || item.reference !== reference) {
+    const expected = 'has a placeholder whose token does not exist, or has another reference';
+    throw new VaultError('placeholder_unknown', { field, expected });
+  }
+  const value = readPath(item.object, parseSteps(name));
+  if (value === undefined) {
+    const expected = 'has a placeholder of a field that its item does not have';
+    throw new VaultError('placeholder_unknown', { field, expected });
+  }
+  return value;
 }
 
-/** The path, query, headers and body that go out. */
-function outgoing(
-  connection: Connection,
-  { params }: Input,
-  filled: Omit<FilledRelay, 'body'> & { readonly body: Uint8Array },
-  codings: string | undefined,
-) {
-  const { method, path } = params;
-  const url = `${connection.baseUrl}${path}${filled.query}`;
-  const headers =
-    codings === undefined ? filled.headers : replaceHeaders(filled.headers, [['Accept-Encoding', codings]]);
-  const { body } = filled;
-  return {
-    head: { method, url, headers: connectedHeaders(connection, { method, url, headers, body }, params.now) },
-    body: body.length === 0 ? undefined : body,
-  };
-}
-
-/** The codings to ask a third party for; undefined where its reply is not read, and so is the caller's to decide. */
+/** The content codings to accept; undefined where the reply is not read, for the choice of the caller. */
 function codingsFor({ headers }: FillRelayParams, secrets: readonly string[], isRead: boolean) {
   if (isRead) {
-    // The header is used as it came: a remembered text must not be a filled one.
+    // The unfilled header is read: a cached text must contain no stored value.
     return readableCodings(headerIn(headers, 'accept-encoding') ?? '');
   }
   // A reply that is passed on as it comes is not decoded.
@@ -104,9 +84,8 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
   const connection = openConnection(context, { aid, id }, record);
   const { text, encode } = bodyOf(input.body);
   const sent = new Map<string, SentNumber>();
-  const valueIn = createValues(items);
   const filled = fillRelay(params, text, (placeholder, field) => {
-    const value = valueIn(placeholder, field);
+    const value = readValue(items, placeholder, field);
     const number = sentNumber(placeholder, value);
     if (number !== undefined) {
       sent.set(number.digits, number);
@@ -121,22 +100,17 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     paths: connection.reply ?? [],
     secrets,
   };
-  const isRead = sight !== 'all' || sent.size > 0;
-  return {
-    request: outgoing(
-      connection,
-      input,
-      { ...filled, body: encode(filled.body) },
-      codingsFor(params, secrets, isRead),
-    ),
-    showing,
-  };
+  const { method, path, now } = params;
+  const url = `${connection.baseUrl}${path}${filled.query}`;
+  const body = encode(filled.body);
+  const codings = codingsFor(params, secrets, sight !== 'all' || sent.size > 0);
+  const given =
+    codings === undefined ? filled.headers : replaceHeaders(filled.headers, [['Accept-Encoding', codings]]);
+  const headers = connectedHeaders(connection, { method, url, headers: given, body }, now);
+  return { request: { method, url, headers, body: body.length === 0 ? undefined : body }, showing };
 }
 
-/**
- * The text of a body, and the function that makes its bytes again. One that is not UTF-8 is read byte by byte: it may pass through, but
- * nothing can be put into it.
- */
+/** The text of a body, and its encoder. One that is not UTF-8 is read byte by byte, and must have no placeholders. */
 function bodyOf(body: Uint8Array) {
   const encoding = isUtf8(body) ? 'utf8' : 'latin1';
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString(encoding);
@@ -146,7 +120,6 @@ function bodyOf(body: Uint8Array) {
   return { text, encode: (filled: string): Uint8Array => Buffer.from(filled, encoding) };
 }
 
-/** The handlers of `RELAY_JOBS`. */
 export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
   fillRelay(context, input) {
     const { params, opening } = input;

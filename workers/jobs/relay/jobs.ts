@@ -1,15 +1,12 @@
-/** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
-import { bytes, concealed, failure, json, list, message, oneOf, optional, revealed, text } from '../codec.ts';
+import { bytes, concealed, failure, json, list, message, oneOf, revealed, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
-import { laneByLength } from '../proxy/jobs.ts';
+import { laneByLength, OUTGOING } from '../proxy/jobs.ts';
 import { type ActorParams, SEALED_ITEM } from '../vault/jobs.ts';
 
-/** Parameters of filling a request. */
 export interface FillRelayParams extends KeyName, ActorParams {
-  /** The id of the connection. */
   readonly connection: string;
   readonly method: string;
   /** Path after the connection's name, as in `RelayRequest`. */
@@ -19,13 +16,6 @@ export interface FillRelayParams extends KeyName, ActorParams {
   /** Token and log length of each item, in the order of the items. */
   readonly items: readonly { readonly token: string; readonly seen: number }[];
   readonly sight: Sight;
-}
-
-/** A request that goes out, without its body. */
-interface RelayHead {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: HeaderEntries;
 }
 
 /** Jobs of relayed requests. Card data and credentials of connections never leave the threads but for sending. */
@@ -47,7 +37,7 @@ export const RELAY_JOBS = {
     output: oneOf({
       ready: {
         logEntries: list(bytes),
-        request: concealed(message({ head: json<RelayHead>(), body: optional(bytes) })),
+        request: OUTGOING,
         showing: concealed(json<Showing>()),
       },
       rejected: { logEntries: list(bytes), error: failure },

@@ -6,12 +6,11 @@ import {
   type JsonValue,
   parseJson,
   parseStoredObject,
+  toPlain,
 } from '../../../server/domain/json/json.ts';
-import { toPlain } from '../../../server/domain/json/plain.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { invalidAt, member, objectAt, rejectOthers } from '../../../server/domain/proxy/fields.ts';
-import type { RuleOperation } from '../../../server/domain/rule/check.ts';
-import { checkOperations } from '../../../server/domain/rule/check.ts';
+import { checkOperations, type RuleOperation } from '../../../server/domain/rule/check.ts';
 import {
   type CompiledRules,
   compileRules,
@@ -25,7 +24,7 @@ import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { RULE_JOBS, ThreadRules } from './jobs.ts';
 
-/** Compiled rules that are kept, as the bytes of their records. */
+/** Limit of the cache of compiled rules, in bytes of their records. */
 const READY_BYTES_MAX = 1_048_576;
 
 interface Ready {
@@ -48,7 +47,7 @@ export function applyRules(
   return runRules(compiled(context, aid, rules), object, ENVIRONMENT);
 }
 
-/** Applies rules to data to be stored. With a forced mask no rule puts a number where it could be read. */
+/** Applies rules to data to be stored. With a forced mask no rule can reveal a number. */
 export function applyRulesBeforeStorage(
   context: ThreadContext,
   { aid, forcedMask }: { readonly aid: string; readonly forcedMask: boolean },
@@ -64,7 +63,7 @@ function compiled(context: ThreadContext, aid: string, rules: ThreadRules): Comp
   return { operations: rules.flatMap(({ id, record }) => readyRule(context, aid, id, record).operations) };
 }
 
-/** Compiles a rule, once as long as it is kept. Its name has its place and a digest of its record, so that it was opened before. */
+/** Compiles a rule, once while it is in the cache. Its key has a digest of the record, so that it was opened before. */
 function readyRule(context: ThreadContext, aid: string, id: string, record: Uint8Array): CompiledRules {
   const name = `${aid} ${id} ${sha256(record).toBase64()}`;
   const known = ready.get(name);
@@ -95,10 +94,9 @@ function keep(name: string, made: Ready): void {
   }
 }
 
-/** The operations of a rule as JSON text, bytes: compiled they take many times as much. */
+/** Bytes of the operations of a rule as JSON text: compiled they take many times as much. */
 const RULE_BYTES_MAX = 163_840;
 
-/** The handler of `RULE_JOBS`. */
 export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
   checkRule(_context, { body }) {
     const operations = toJsonBytes(checkOperations(body.length === 0 ? {} : toPlain(parseJson(body))));
@@ -143,14 +141,8 @@ export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
   },
 };
 
-interface RuleTest {
-  readonly id?: string | undefined;
-  readonly operations?: JsonValue | undefined;
-  readonly input: JsonObject;
-}
-
 /** Reads the body of a test. Throws `invalid_request` at the first invalid field. */
-function readTest(body: Uint8Array, refuseUnknown: boolean): RuleTest {
+function readTest(body: Uint8Array, refuseUnknown: boolean) {
   const test = parseStoredObject(body);
   if (refuseUnknown) {
     rejectOthers(test, ['id', 'operations', 'input'], 'body');

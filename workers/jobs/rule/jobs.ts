@@ -9,12 +9,11 @@ export type RuleSet = Given<typeof RULES>;
 /** Rules as a thread receives them. */
 export type ThreadRules = Taken<typeof RULES>;
 
-/** The lane of a job. Rules may occupy a thread for long, so jobs with rules wait behind those without. */
+/** The lane of a job. Rules may occupy a thread for long, so jobs with rules go after those without. */
 export function laneByRules({ rules }: { readonly rules: RuleSet }): Lane {
   return rules.length === 0 ? 'hot' : 'bulk';
 }
 
-/** Jobs on rules. */
 export const RULE_JOBS = {
   /** Returns the operations of a rule's body as JSON text; `invalid_request` names the invalid field. */
   checkRule: defineJob({

@@ -1,4 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { PEPPER_MARK } from '../../../server/domain/account.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { parseJson } from '../../../server/domain/json/json.ts';
@@ -12,22 +11,21 @@ import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { ROOT_PLACE } from '../root-keys.ts';
 import type { SERVICE_JOBS } from './jobs.ts';
 
-/** Stands for the pepper of a root that is gone: a password of it is wrong, and takes as long. */
+/** Replaces the pepper of a root that is gone: its passwords are wrong, and take as long. */
 const NO_PEPPER = new Uint8Array(KEY_BYTES);
 
-/** The verifier with the id of the root that its pepper is of, `@ID` behind it. */
+/** The verifier followed by the id of the root of its pepper, `@ID`. */
 function namePepper({ writeRootId }: ThreadContext, hash: string): string {
   const id = writeRootId();
   return id === undefined ? hash : `${hash}${PEPPER_MARK}${id}`;
 }
 
-/** The pepper that a verifier names, and the verifier without that name. */
+/** The pepper that a verifier names, and the verifier without that id. */
 function pepperOf({ rootKeyOf }: ThreadContext, purpose: Purpose, named: string) {
   const [hash = '', id] = named.split(PEPPER_MARK);
   return { pepper: rootKeyOf(id, purpose) ?? NO_PEPPER, hash };
 }
 
-/** The handlers of `SERVICE_JOBS`. */
 export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
   createRoot({ sealer }) {
     return sealer.seal(...ROOT_PLACE, encodeRoots(newRoots()));

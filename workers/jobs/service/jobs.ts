@@ -1,4 +1,3 @@
-/** What the service seals and derives for itself: its root, small records, index keys, fingerprints, passwords. */
 import type { JsonLimits } from '../../../server/domain/json/json.ts';
 import { bytes, concealed, json, jsonText, list, local, message, nothing, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
@@ -11,22 +10,22 @@ export interface RecordPlace {
   readonly path: readonly string[];
 }
 
-/** Jobs of the service itself; none of them needs a vault key. */
+/** Jobs of the service itself, without a vault key: its root, small records, index keys, fingerprints, passwords. */
 export const SERVICE_JOBS = {
-  /** A new random root, sealed. */
+  /** Makes a new random root, sealed. */
   createRoot: defineJob({ lane: 'hot', input: message({}), output: bytes }),
-  /** Opens a sealed root; `integrity_failed` when the master key does not fit. */
+  /** Opens a sealed root; `integrity_failed` if the master key does not fit. */
   checkRoot: defineJob({ lane: 'hot', input: message({ root: bytes }), output: nothing }),
-  /** The 32-byte keys that authenticate cursors: the first signs. */
+  /** Returns the 32-byte keys that authenticate cursors: the first signs. */
   cursorKeys: defineJob({ lane: 'hot', input: message({}), output: list(bytes) }),
-  /** The value of a JSON body, read within limits; the body's faults are `invalid_json`, `json_too_deep` and `invalid_request`. */
+  /** Parses a JSON body within limits. Errors: `invalid_json`, `json_too_deep`, `invalid_request`. */
   parseBody: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
     input: message({ aid: local<string>(), limits: json<JsonLimits>(), body: bytes }),
     output: jsonText<unknown>(),
   }),
-  /** The HMAC-SHA-256 of data under a key of the account. */
+  /** Returns the HMAC-SHA-256 of data under a key of the account. */
   fingerprint: defineJob({
     lane: 'hot',
     share: ({ account }) => singlesOf(account),
@@ -34,8 +33,8 @@ export const SERVICE_JOBS = {
     output: bytes,
   }),
   /**
-   * The prefixes under which a reference may stand in the reference index, to be read in this order: entries move from
-   * one to the next. `exact` adds the end mark.
+   * Returns the prefixes of a reference in the reference index, to be read in this order: entries move from one to the next.
+   * `exact` adds the end mark.
    */
   encodeReference: defineJob({
     lane: 'hot',
@@ -43,7 +42,7 @@ export const SERVICE_JOBS = {
     input: message({ aid: text, reference: text, exact: json<boolean>() }),
     output: list(bytes),
   }),
-  /** What the metadata index may have of a name and its text, under the older root before the newer one. */
+  /** Returns the digests of a name and its text in the metadata index, under the older root before the newer one. */
   metadataDigest: defineJob({
     lane: 'hot',
     share: ({ aid }) => singlesOf(aid),
@@ -56,22 +55,22 @@ export const SERVICE_JOBS = {
     input: message({ place: json<RecordPlace>(), plaintext: bytes }),
     output: bytes,
   }),
-  /** Opens a record; `integrity_failed` when it was damaged or lies in another place. */
+  /** Opens a record; `integrity_failed` if it was damaged or is in another place. */
   openRecord: defineJob({
     lane: 'hot',
     share: ({ place }) => singlesOf(place.account),
     input: message({ place: json<RecordPlace>(), record: bytes }),
     output: bytes,
   }),
-  /** The verifier of a password under the vault's pepper: Argon2id as a PHC text, a keyed hash of a generated one. */
+  /** Makes the verifier of a password with the vault's pepper: Argon2id as a PHC text, a keyed hash of a generated one. */
   hashPassword: defineJob({
     lane: ({ isGenerated }) => (isGenerated ? 'hot' : 'cold'),
     input: message({ password: secret, isGenerated: json<boolean>() }),
     output: text,
   }),
   /**
-   * Whether a password is that of a PHC text. `share`: who waits behind earlier checks of the same one. Who has not
-   * succeeded lately may be anybody, and waits among those.
+   * Verifies a password against a PHC text. Checks with the same `share` wait for each other; callers that have not succeeded
+   * lately are in the guess lane.
    */
   verifyPassword: defineJob({
     lane: ({ hasSucceeded }) => (hasSucceeded ? 'cold' : 'guess'),
@@ -79,13 +78,13 @@ export const SERVICE_JOBS = {
     input: message({ password: secret, phc: text, share: local<string>(), hasSucceeded: local<boolean>() }),
     output: json<boolean>(),
   }),
-  /** Whether a password is that of a generated password's hash; an empty hash is no password's, and costs as much. */
+  /** Verifies a generated password against its hash; an empty hash matches no password, and costs as much. */
   verifyGenerated: defineJob({
     lane: 'hot',
     input: message({ password: secret, hash: text }),
     output: json<boolean>(),
   }),
-  /** A random passphrase of as many characters. */
+  /** Makes a random passphrase of `length` characters. */
   makePassphrase: defineJob({
     lane: 'hot',
     input: message({ length: json<number>() }),

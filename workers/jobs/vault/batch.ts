@@ -1,11 +1,9 @@
 /** Handlers of the jobs on batches, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { numberText } from '../../../server/domain/card/number.ts';
-import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { splitList, splitObject } from '../../../server/domain/json/split.ts';
-import { DURATION_MS_MAX } from '../../../server/domain/text/duration.ts';
+import { parseJson, parseStoredObject, splitList, splitObject } from '../../../server/domain/json/json.ts';
 import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
-import { parseFilterTime } from '../../../server/domain/text/time.ts';
+import { DURATION_MS_MAX, parseFilterTime } from '../../../server/domain/text/time.ts';
 import { unknownName } from '../../../server/domain/text/unknown-name.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
@@ -21,7 +19,7 @@ import {
   type StoreParams,
 } from './jobs.ts';
 import { createPacking, endString, packed, writeBytes } from './page.ts';
-import { type ItemWriter, sealNew } from './records.ts';
+import { type ItemWriter, invalidAt, sealNew } from './records.ts';
 
 const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
@@ -30,10 +28,6 @@ const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at', 'expires_at', 'card'];
 const REFERENCE_MAX = 255;
 /** Bytes of an item besides its content. */
 const STRINGS_BYTES = 768;
-
-function invalid(field: string, expected: string): VaultError {
-  return new VaultError('invalid_request', { field, expected });
-}
 
 type Members = ReadonlyMap<string, Uint8Array>;
 
@@ -49,7 +43,7 @@ function flagOf(members: Members, name: string): boolean | undefined {
   const text = members.get(name);
   const value = text === undefined ? null : parseJson(text);
   if (value !== null && typeof value !== 'boolean') {
-    throw invalid(`body.${name}`, 'must be `true` or `false`');
+    throw invalidAt(`body.${name}`, 'must be `true` or `false`');
   }
   return value ?? undefined;
 }
@@ -59,7 +53,7 @@ function textOf(members: Members, name: string): string | undefined {
   const text = members.get(name);
   const value = text === undefined ? null : parseJson(text);
   if (value !== null && typeof value !== 'string') {
-    throw invalid(`query.${name}`, 'must be a text');
+    throw invalidAt(`query.${name}`, 'must be a text');
   }
   return value ?? undefined;
 }
@@ -70,7 +64,7 @@ function referenceOf(members: Members): string | undefined {
     reference !== undefined &&
     (reference === '' || reference.length > REFERENCE_MAX || !reference.isWellFormed())
   ) {
-    throw invalid('query.reference', 'must have 1 to 255 characters');
+    throw invalidAt('query.reference', 'must have 1 to 255 characters');
   }
   return reference;
 }
@@ -80,30 +74,22 @@ function expiryOf(members: Members, now: number): number | undefined {
   const text = textOf(members, 'expires_at');
   const at = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && (at === undefined || at <= now || at > now + DURATION_MS_MAX)) {
-    throw invalid('query.expires_at', 'must be a time in the future, at most ten years ahead');
+    throw invalidAt('query.expires_at', 'must be a time in the future, at most ten years ahead');
   }
   return at;
 }
 
-/** Parses a number that is not in the data, with the same conditions as one that is. */
-function numberOf(members: Members): string | undefined {
-  const text = members.get('number');
-  return text && numberText(parseJson(text));
-}
-
-/** Returns the place of an item's fault, from that of a single item. */
-function placeOf(field: string | undefined, item: number): string | undefined {
-  const place = `body.items[${item}]`;
-  const [, part = '', rest = ''] = /^(query|body)?(.*)$/s.exec(field ?? '') ?? [];
-  return field === undefined ? undefined : `${place}${part === 'body' ? '.data' : ''}${rest}`;
-}
-
+/** Returns the error of an item of a batch, from that of a single item. Throws an unexpected one. */
 function failureOf(error: unknown, item: number): ItemFailure {
   const { code, field, expected } = toFailure(error);
   if (code === 'internal') {
     throw error;
   }
-  return { failed: code, field: placeOf(field, item), expected };
+  const place = field?.replace(
+    /^(?:query|body|)/,
+    (part) => `body.items[${item}]${part === 'body' ? '.data' : ''}`,
+  );
+  return { failed: code, field: place, expected };
 }
 
 /** The parameters of all items, one after the other: a copy for each would take a tenth of a batch's time. */
@@ -123,12 +109,12 @@ function sealOne(
     parseJson(text);
   }
   const members = splitObject(text);
-  const data = members?.get('data');
-  if (members === undefined || data === undefined) {
-    throw invalid(
-      members === undefined ? 'query' : 'query.data',
-      members === undefined ? 'must be an object' : 'is missing',
-    );
+  if (members === undefined) {
+    throw invalidAt('query', 'must be an object');
+  }
+  const data = members.get('data');
+  if (data === undefined) {
+    throw invalidAt('query.data', 'is missing');
   }
   if (params.refuseUnknown) {
     refuseUnknown('query', members, imported ? LINE_NAMES : ITEM_NAMES);
@@ -136,10 +122,11 @@ function sealOne(
   if (data.length > params.bytesMax) {
     throw new VaultError('body_too_large');
   }
-  const metadata = members.get('metadata');
+  const [number, metadata] = [members.get('number'), members.get('metadata')];
   own.token = imported?.keepsTokens ? textOf(members, 'token') : undefined;
   own.expiresAt = imported && expiryOf(members, params.now);
-  own.number = numberOf(members);
+  // With the same conditions as a number in the data.
+  own.number = number && numberText(parseJson(number));
   own.reference = referenceOf(members);
   own.algorithm = textOf(members, 'algorithm') ?? params.algorithm;
   own.ttl = textOf(members, 'ttl');
@@ -149,7 +136,6 @@ function sealOne(
   return own.token === undefined ? sealed : { ...sealed, facts: { ...sealed.facts, isKept: true } };
 }
 
-/** The handlers of `BATCH_JOBS`. */
 export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
   splitBatch(_, { params, body }) {
     try {
@@ -159,18 +145,18 @@ export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
     }
     const members = splitObject(body);
     if (members === undefined) {
-      throw invalid('body', 'must be a JSON object');
+      throw invalidAt('body', 'must be a JSON object');
     }
     if (params.refuseUnknown) {
       refuseUnknown('body', members, HEAD_NAMES);
     }
     const user = parseJson(members.get('user') ?? Buffer.from('null'));
     if (typeof user !== 'string' || !isIdentifier(user)) {
-      throw invalid('body.user', 'must be the identifier of a key');
+      throw invalidAt('body.user', 'must be the identifier of a key');
     }
     const items = splitList(members.get('items') ?? EMPTY, params.itemsMax);
     if (items === undefined || items.length === 0) {
-      throw invalid('body.items', `must be a list of 1 to ${params.itemsMax} items`);
+      throw invalidAt('body.items', `must be a list of 1 to ${params.itemsMax} items`);
     }
     const card = flagOf(members, 'return_card_metadata');
     const head = { user, return_fingerprint: flagOf(members, 'return_fingerprint') ?? false };
@@ -188,7 +174,8 @@ export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
     const facts = items.map((text, i): BatchFacts | ItemFailure => {
       try {
         const sealed = sealOne(context, params, text, i, key, own);
-        for (const string of stringsOf(sealed)) {
+        const { item, meta, sad, refMember, logEntry, identity, digests } = sealed;
+        for (const string of [item, meta, sad, refMember, logEntry, identity, digests]) {
           writeBytes(parts, string);
           endString(parts);
         }
@@ -203,15 +190,3 @@ export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
     return { kind: 'stored', facts, parts: packed(parts) };
   },
 };
-
-function stringsOf({
-  item,
-  meta,
-  sad,
-  refMember,
-  logEntry,
-  identity,
-  digests,
-}: StoredParts): readonly Uint8Array[] {
-  return [item, meta, sad, refMember, logEntry, identity, digests];
-}

@@ -1,20 +1,19 @@
 /** Handlers of the jobs on single items and their logs, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { keepNumbers, mergeFirstLevel } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { formatStoredAt } from '../../../server/domain/text/time.ts';
+import { earlierExpiry } from '../../crypto/item/item.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
-import { earlierExpiry } from '../../crypto/item/patch.ts';
 import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
-import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { ThreadHandlers } from '../context.ts';
 import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/handlers.ts';
-import type { ThreadRules } from '../rule/jobs.ts';
-import type { ITEM_JOBS, ShownLogEntry, UpdateParams } from './jobs.ts';
+import type { ITEM_JOBS, ShownLogEntry } from './jobs.ts';
 import {
   checkLive,
   checkReference,
@@ -29,45 +28,8 @@ import {
 import { viewOf } from './view.ts';
 
 /**
- * Returns the expiry of verification codes after an update: that of the new ones, but no later than that of remaining ones,
- * since all of an item's codes are deleted together.
- */
-function sadExpiry(
-  stored: JsonObject,
-  changes: JsonObject,
-  before: number | undefined,
-  next: number,
-): number {
-  const left = new Map([...stored].filter(([name]) => !changes.has(name)));
-  if (before === undefined || splitSad(left).part1 === undefined) {
-    return next;
-  }
-  return earlierExpiry(before, next);
-}
-
-/** Parses the members of an update; none if it only changes the lifetime or metadata. */
-function readChanges({ ttl, metadata }: UpdateParams, sent: Uint8Array): JsonObject {
-  const isBare = sent.length === 0 && (ttl !== undefined || metadata !== undefined);
-  return isBare ? new Map() : parseStoredObject(sent);
-}
-
-/** Returns the merged object after rules, which may change all of it but the number of the token. */
-function mergeWithRules(
-  context: ThreadContext,
-  params: UpdateParams,
-  rules: ThreadRules,
-  stored: JsonObject,
-  changes: JsonObject,
-): JsonObject {
-  const merged = mergeFirstLevel(stored, changes);
-  return rules.length === 0
-    ? merged
-    : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
-}
-
-/**
- * Whether entries of a part of a log, newest first, were moved or replaced: an entry occurs twice, or does not name the
- * one before it.
+ * Returns true if entries of a part of a log, newest first, were moved or replaced: an entry occurs twice, or does not name
+ * the one before it.
  */
 function isBroken(entries: readonly ReadLogEntry[], records: readonly Uint8Array[], newest: number): boolean {
   const tags = new Set(records.map((record) => tagOf(record).toHex()));
@@ -96,14 +58,10 @@ function shownEntry(entry: ReadLogEntry, account: string): ShownLogEntry {
   };
 }
 
-/** The handlers of `ITEM_JOBS` except those on pages. */
 export const ITEM_HANDLERS = {
   storeItem(context, { params, blob, passphrase, body }) {
     const key = openWarmKey(context, params, blob, passphrase);
-    if (!key) {
-      return WARM_MISS;
-    }
-    return sealNew(context, params, parseStoredObject(body), key);
+    return key ? sealNew(context, params, parseStoredObject(body), key) : WARM_MISS;
   },
 
   openItem(context, { params, opening, rules, item: { item, meta: record, sad, logTail } }) {
@@ -130,20 +88,32 @@ export const ITEM_HANDLERS = {
     const meta = metaOf(context, params, token, sealed.meta);
     checkLive(meta, params.now);
     checkReference(meta, params.reference, 'check');
-    const changes = readChanges(params, sent);
-    const text = openText(context, params, token, key, { ...sealed, meta }, params.now);
-    const stored = parseStoredObject(text);
-    const object = mergeWithRules(context, params, rules, stored, changes);
+    // An update of the lifetime or metadata needs no members.
+    const isBare = sent.length === 0 && (params.ttl !== undefined || params.metadata !== undefined);
+    const changes: JsonObject = isBare ? new Map() : parseStoredObject(sent);
+    const stored = parseStoredObject(openText(context, params, token, key, { ...sealed, meta }, params.now));
+    const merged = mergeFirstLevel(stored, changes);
+    // Rules may change all of it but the number of the token.
+    const object =
+      rules.length === 0
+        ? merged
+        : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
     if (encodeJson(object).length > params.bytesMax) {
       throw new VaultError('body_too_large');
     }
+    // All verification codes of an item are deleted together: those that stay do not stay longer.
+    const left = new Map([...stored].filter(([name]) => !changes.has(name)));
+    const sadExpiresAt =
+      meta.sad === undefined || splitSad(left).part1 === undefined
+        ? params.sadExpiresAt
+        : earlierExpiry(meta.sad.expiresAtMs, params.sadExpiresAt);
     return sealStored(context, {
       params,
       ...updatedFacts(params, meta, object),
       owner: key,
       object,
       chosen: { token, candidate: 0, identity: EMPTY },
-      sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
+      sadExpiresAt,
       tail: sealed.logTail,
     });
   },

@@ -20,26 +20,38 @@ import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
 
-/** The actor, for the action log. */
-export interface ActorParams {
+/** The origin of a request. */
+export interface RequestOrigin {
+  readonly requestId: string;
+  /** The address of its client. */
   readonly ip: string;
-  readonly ua: string;
+  readonly userAgent: string;
+  /** The way by which it reaches data, as action logs name it. */
   readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+}
+
+/** The actor, for the action log. */
+export interface ActorParams extends RequestOrigin {
   /** The endpoint that is used, if one is. */
   readonly endpointId?: string | undefined;
   /** The API credential that is used, if one is. */
   readonly credentialId?: string | undefined;
-  readonly requestId: string;
   /** ms since 1970. */
   readonly now: number;
 }
 
 /** Facts of an item in addition to its data, as they were sent. */
 export interface SentFacts {
-  /** A duration, see `domain/text/duration.ts`. */
+  /** A duration, see `domain/text/time.ts`. */
   readonly ttl?: string | undefined;
   /** JSON text, see `domain/mask/metadata.ts`. */
   readonly metadata?: string | undefined;
+}
+
+/** Options of an item to store, as they were sent. */
+export interface StoreOptions extends SentFacts {
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
 }
 
 /** The number of log entries that a new one follows. */
@@ -48,23 +60,21 @@ export interface Seen {
 }
 
 /** Options of one or several items that are stored. */
-interface StoreSettings extends KeyName, ActorParams {
+export interface StoreSettings extends KeyName, ActorParams {
   readonly algorithm: string;
   /** The first candidate to try, after a clash. */
   readonly candidate: number;
   readonly rejectTestCards: boolean;
   readonly wantsCard: boolean;
   readonly wantsFingerprint: boolean;
-  /** Whether a summary of the card is kept. */
+  /** True if a summary of the card is kept. */
   readonly wantsSummary: boolean;
   /** ms since 1970; 0 = kept. */
   readonly sadExpiresAt: number;
 }
 
 /** Facts of an item to store, in addition to its data. */
-export interface StoreParams extends StoreSettings, SentFacts, Seen {
-  readonly number?: string | undefined;
-  readonly reference?: string | undefined;
+export interface StoreParams extends StoreSettings, StoreOptions, Seen {
   /** Of a request that may be repeated: makes the same `uuid` token each time. */
   readonly seed?: string | undefined;
   /** The expiry of an item of another vault, ms since 1970, if no `ttl` was sent. */
@@ -76,8 +86,8 @@ export interface StoreParams extends StoreSettings, SentFacts, Seen {
 /** Options that a batch has for all its items. */
 export interface BatchHead {
   readonly user: string;
-  readonly return_fingerprint?: boolean;
-  readonly return_card_metadata?: boolean;
+  readonly return_fingerprint?: boolean | undefined;
+  readonly return_card_metadata?: boolean | undefined;
 }
 
 /** Options of the items of a batch; `algorithm` is the default of items without one. */
@@ -101,24 +111,27 @@ export interface ItemFailure {
 
 /** Changes of an item before its reader gets it. */
 export interface ViewParams {
-  /** Whether the account sees numbers masked. */
+  /** True if the account sees numbers masked. */
   readonly forcedMask: boolean;
   readonly maskFields: readonly string[];
   readonly wantsCard: boolean;
 }
 
-/** Names an item. A reference that the item has must be given, and be the same. */
-export interface ItemName extends KeyName {
+/** Names an item of a key. A reference that the item has must be given, and be the same. */
+export interface ItemRef {
   readonly token: string;
   readonly reference?: string | undefined;
 }
+
+/** Names an item. */
+export interface ItemName extends KeyName, ItemRef {}
 
 /** Options of an update. */
 export interface UpdateParams extends ItemName, ActorParams, SentFacts, Seen {
   readonly wantsSummary: boolean;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
-  /** Whether the account sees numbers masked, and so do its rules. */
+  /** True if the account sees numbers masked, and so do its rules. */
   readonly forcedMask: boolean;
 }
 
@@ -142,11 +155,11 @@ export interface ShownLogEntry {
 /** Selects items of a page by their opened metadata. */
 export interface ItemFilter {
   readonly reference?: string | undefined;
-  readonly referencePrefix?: string | undefined;
+  readonly reference_prefix?: string | undefined;
   /** All of them must match. */
   readonly metadata?: readonly MetadataPair[] | undefined;
   /** ms since 1970; exclusive. */
-  readonly expiresBefore?: number | undefined;
+  readonly expires_before?: number | undefined;
 }
 
 /** The error of one of several items, as a single one would fail. */
@@ -164,27 +177,31 @@ export interface CardFacts {
   readonly brand?: string;
 }
 
-/** Facts of a sealed item that the server writes. */
-export interface StoredFacts {
-  readonly token: string;
-  readonly gen: number;
-  readonly candidate: number;
-  /** ms since 1970; 0 = kept, or nothing to keep. */
-  readonly sadExpiresAt: number;
+/** Facts of an item that follow from its data and from its request. */
+export interface ItemFacts {
   readonly card?: CardFacts | undefined;
-  readonly reference?: string | undefined;
   /** ms since 1970. */
   readonly expiresAt?: number | undefined;
   readonly metadata?: ItemMetadata | undefined;
   /** 32 hex digits, if wanted. */
   readonly fingerprint?: string | undefined;
+}
+
+/** Facts of a sealed item that the server writes. */
+export interface StoredFacts extends ItemFacts {
+  readonly token: string;
+  readonly gen: number;
+  readonly candidate: number;
+  /** ms since 1970; 0 = kept, or nothing to keep. */
+  readonly sadExpiresAt: number;
+  readonly reference?: string | undefined;
   /** The bytes that both parts have in common with each other and with other items of the same minute. */
   readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /** Facts of a sealed item of a batch. */
 export interface BatchFacts extends StoredFacts {
-  /** Whether the caller has chosen the token. */
+  /** Set if the caller has chosen the token. */
   readonly isKept?: true;
 }
 
@@ -208,14 +225,12 @@ const STORED = {
 export const STORED_STRINGS = 7;
 /** An item to be written. */
 export const STORED_PARTS = oneOf({ stored: STORED });
-/** The same in a thread and on the server's side. */
 export type StoredParts = Taken<typeof STORED_PARTS>;
 
 /** An item as stored in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
 export const SEALED_ITEM = message({ item: bytes, meta: bytes, sad: bytes, logTail: bytes });
 /** Concatenated byte strings, and the end of each; an empty one ends at the end of the one before. */
 export const PACKED = message({ bytes, ends: words });
-/** The same on both sides. */
 export type Packed = Taken<typeof PACKED>;
 
 /** A page of items as the store reads it. */
@@ -228,9 +243,7 @@ export const PAGE = message({
   /** The items in RESP2, as `ItemStore.readMany` returns them. */
   replies: bytes,
 });
-/** A page on the server's side. */
 export type PageFields = Given<typeof PAGE>;
-/** A page in a thread. */
 export type ThreadPage = Taken<typeof PAGE>;
 
 /** Jobs on items. A passphrase is needed where a blob or an opening is given, and nowhere else. */
@@ -287,7 +300,7 @@ export const ITEM_JOBS = {
   /** Metadata without sensitive authentication data; undefined when the item has none. */
   dropSad: defineJob({
     lane: 'hot',
-    input: message({ name: json<KeyName & { readonly token: string }>(), meta: bytes }),
+    input: message({ name: json<ItemName>(), meta: bytes }),
     output: optional(bytes),
   }),
   /** An entry of the action log that follows the entry with the given last bytes. */

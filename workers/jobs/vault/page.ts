@@ -14,15 +14,6 @@ import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } 
 import { checkLive, checkReference, foundMeta, logEntry, metadataOf, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
 
-/** The records of one item as they lie in a page; `sad` may be empty. */
-interface PageItem {
-  readonly item: Uint8Array;
-  readonly meta: Uint8Array;
-  readonly tail: Uint8Array;
-  readonly sad: Uint8Array;
-  readonly logLength: number;
-}
-
 /** Bytes of an item's text besides the data, token and reference: names and time. */
 const TEXT_BYTES = 128;
 /** A sealed log entry with a user agent of usual length. */
@@ -99,8 +90,8 @@ export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array
 /** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
 const tailOf = new Uint8Array(TAG_BYTES);
 
-/** Takes an item with its data. Rejects a log whose newest entry must be looked up: the page is read again by script. */
-function takeItem(cursor: Cursor): PageItem {
+/** Takes an item with its data; `sad` may be empty. Rejects a log whose newest entry must be looked up: the page is read again by script. */
+function takeItem(cursor: Cursor) {
   takeList(cursor, 3);
   const item = takeBytes(cursor);
   const meta = takeBytes(cursor);
@@ -178,15 +169,15 @@ export function packed({ bytes, ends, at }: Packing): Packed {
   return { bytes: bytes.subarray(0, at), ends };
 }
 
-/** Whether an item exists and matches a filter. */
+/** Returns true if an item exists and matches a filter. */
 function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }): boolean {
   const { reference, expiresAtMs } = meta;
-  const { metadata, expiresBefore } = filter;
+  const { metadata, reference_prefix: prefix, expires_before: before } = filter;
   return (
     (expiresAtMs === undefined || expiresAtMs > filter.now) &&
     (filter.reference === undefined || reference === filter.reference) &&
-    (filter.referencePrefix === undefined || (reference?.startsWith(filter.referencePrefix) ?? false)) &&
-    (expiresBefore === undefined || (expiresAtMs !== undefined && expiresAtMs < expiresBefore)) &&
+    (prefix === undefined || reference?.startsWith(prefix) === true) &&
+    (before === undefined || (expiresAtMs !== undefined && expiresAtMs < before)) &&
     (metadata === undefined || hasPairs(metadataOf(meta), metadata))
   );
 }
@@ -229,45 +220,12 @@ export function resultOrFault<T>(failed: ItemFault[], index: number, work: () =>
   }
 }
 
-/** The state of the opening of one page. */
-interface Opened {
-  readonly job: In<(typeof ITEM_JOBS)['decryptItems']>;
-  /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
-  readonly actor: In<(typeof ITEM_JOBS)['decryptItems']>['params'] & { seen: number };
-  readonly key: UnlockedKey;
-  readonly texts: Packing;
-  readonly logEntries: readonly Packing[];
-  readonly cards: (CardFacts | null)[];
-  readonly failed: ItemFault[];
-}
-
-/** Opens an existing item: returns the text of its data, and its log entry. */
-function openItem(
-  context: ThreadContext,
-  opened: Opened,
-  index: number,
-  records: PageItem,
-  meta: OpenedMeta,
-) {
-  const { job, actor, key } = opened;
-  const { params, rules, page } = job;
-  const token = page.tokens[index] ?? '';
-  const { item, sad, logLength, tail } = records;
-  const text = openText(context, params, token, key, { item, meta, sad }, params.now);
-  try {
-    const view = viewOf(context, text, params, rules);
-    actor.seen = logLength;
-    return { view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
-  } catch (error) {
-    wipe(text);
-    throw error;
-  }
-}
+type DecryptJob = In<(typeof ITEM_JOBS)['decryptItems']>;
 
 /** Returns the metadata of a wanted item; undefined for one that is left out. */
 function wantedMeta(
   context: ThreadContext,
-  { params, page }: Opened['job'],
+  { params, page }: DecryptJob,
   index: number,
   record: Uint8Array,
 ): OpenedMeta | undefined {
@@ -282,36 +240,94 @@ function wantedMeta(
   return meta && matches(meta, params) ? meta : undefined;
 }
 
-/** Opens the next item of a page and writes its strings, which are empty for an item that is left out or has failed. */
-function addItem(context: ThreadContext, opened: Opened, index: number, cursor: Cursor): void {
-  const { job, texts, logEntries, cards, failed } = opened;
-  const { params, page } = job;
-  const token = page.tokens[index] ?? '';
-  const entries = logEntries[bucketAt(page, index)] ?? rejectPage();
-  const open = () => {
-    const records = takeItem(cursor);
-    const meta = wantedMeta(context, job, index, records.meta);
-    return meta && { meta, ...openItem(context, opened, index, records, meta) };
-  };
-  const made = params.named === undefined ? open() : resultOrFault(failed, index, open);
-  if (made !== undefined) {
-    const { meta, view, entry, text } = made;
-    if (params.named === undefined) {
-      writeHead(texts, token, meta, page.storedAt[index] ?? 0, ',"data":');
-    } else {
-      writeText(texts, `${texts.at > 0 ? ',' : ''}{"token":${JSON.stringify(token)},"data":`);
-    }
-    writeBytes(texts, view.text);
-    writeText(texts, '}');
-    wipe(text, view.text);
-    writeBytes(entries, entry);
+/** Opens the items of a page one after the other, and collects their strings. */
+class PageOpener {
+  private readonly cards: (CardFacts | null)[] = [];
+  private readonly failed: ItemFault[] = [];
+  private readonly texts: Packing;
+  private readonly logEntries: readonly Packing[];
+  private readonly cursor: Cursor;
+  /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
+  private readonly actor: DecryptJob['params'] & { seen: number };
+
+  constructor(
+    private readonly context: ThreadContext,
+    private readonly job: DecryptJob,
+    private readonly key: UnlockedKey,
+  ) {
+    const { tokens, replies } = job.page;
+    this.texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
+    this.logEntries = createEntries(job.page);
+    this.cursor = { bytes: replies, at: 0 };
+    this.actor = { ...job.params, seen: 0 };
   }
-  cards.push(...(params.wantsCard ? [made ? (made.view.card ?? {}) : null] : []));
-  endString(texts);
-  endString(entries);
+
+  openAll() {
+    const { job, texts, logEntries, cards, failed } = this;
+    try {
+      eachReady(job.page.tokens, (token, i) => this.add(token, i));
+      endReplies(this.cursor);
+    } catch (error) {
+      // An incomplete page is read again; its opened part is wiped.
+      wipe(texts.bytes);
+      throw error;
+    }
+    return {
+      kind: 'opened',
+      texts: packed(texts),
+      logEntries: logEntries.map(packed),
+      cards,
+      failed,
+    } as const;
+  }
+
+  /** Opens the next item and writes its strings, which are empty for an item that is left out or has failed. */
+  private add(token: string, index: number): void {
+    const { texts } = this;
+    const { params, page } = this.job;
+    const entries = this.logEntries[bucketAt(page, index)] ?? rejectPage();
+    const open = () => this.open(token, index);
+    const made = params.named === undefined ? open() : resultOrFault(this.failed, index, open);
+    if (made !== undefined) {
+      const { meta, view, entry, text } = made;
+      if (params.named === undefined) {
+        writeHead(texts, token, meta, page.storedAt[index] ?? 0, ',"data":');
+      } else {
+        writeText(texts, `${texts.at > 0 ? ',' : ''}{"token":${JSON.stringify(token)},"data":`);
+      }
+      writeBytes(texts, view.text);
+      writeText(texts, '}');
+      wipe(text, view.text);
+      writeBytes(entries, entry);
+    }
+    if (params.wantsCard) {
+      this.cards.push(made ? (made.view.card ?? {}) : null);
+    }
+    endString(texts);
+    endString(entries);
+  }
+
+  /** Returns the text of the next item and its log entry; undefined for an item that is left out. */
+  private open(token: string, index: number) {
+    const { context, job, actor } = this;
+    const { params, rules } = job;
+    const { item, meta: record, sad, logLength, tail } = takeItem(this.cursor);
+    const meta = wantedMeta(context, job, index, record);
+    if (meta === undefined) {
+      return undefined;
+    }
+    const text = openText(context, params, token, this.key, { item, meta, sad }, params.now);
+    try {
+      const view = viewOf(context, text, params, rules);
+      actor.seen = logLength;
+      return { meta, view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
+    } catch (error) {
+      wipe(text);
+      throw error;
+    }
+  }
 }
 
-/** The handlers of `listItems` and `decryptItems`. */
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
     const { tokens, storedAt, replies } = page;
@@ -331,27 +347,7 @@ export const PAGE_HANDLERS = {
   },
 
   decryptItems(context, job) {
-    const { params, opening, page } = job;
-    const key = openKey(context, params, opening);
-    if (!key) {
-      return WARM_MISS;
-    }
-    const { tokens, replies } = page;
-    const texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
-    const logEntries = createEntries(page);
-    const cards: (CardFacts | null)[] = [];
-    const failed: ItemFault[] = [];
-    const actor = { ...params, seen: 0 };
-    const opened = { job, actor, key, texts, logEntries, cards, failed };
-    const cursor: Cursor = { bytes: replies, at: 0 };
-    try {
-      eachReady(tokens, (_, i) => addItem(context, opened, i, cursor));
-      endReplies(cursor);
-    } catch (error) {
-      // An incomplete page is read again; its opened part is wiped.
-      wipe(texts.bytes);
-      throw error;
-    }
-    return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards, failed };
+    const key = openKey(context, job.params, job.opening);
+    return key ? new PageOpener(context, job, key).openAll() : WARM_MISS;
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

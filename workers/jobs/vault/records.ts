@@ -1,7 +1,13 @@
 import { VaultError } from '../../../server/core/errors.ts';
-import { findNumber } from '../../../server/domain/card/number.ts';
-import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
+import { findNumber, mergeFirstLevel } from '../../../server/domain/card/number.ts';
+import { joinSad, type SplitObject, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
+import {
+  formatToken,
+  isClashProne,
+  keptAlgorithm,
+  parseAlgorithm,
+} from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import {
   type JsonObject,
@@ -9,32 +15,36 @@ import {
   parseJson,
   parseStoredObject,
 } from '../../../server/domain/json/json.ts';
-import { mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/metadata.ts';
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
-import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
+import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
 import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
-import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
-import { encodeReference, fingerprintOf, metadataDigest } from '../../crypto/item/lookup.ts';
+import { isPatched, openItem, openPatched, sealItem } from '../../crypto/item/item.ts';
+import {
+  encodeReference,
+  fingerprintOf,
+  identityTag,
+  metadataDigest,
+  tokenDigest,
+} from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
-import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { concat, EMPTY, equalBytes, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { concat, EMPTY, equalBytes, IntegrityError, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { formatUuid, randomBytes, UUID_BYTES } from '../../crypto/primitives/random.ts';
+import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type {
   ActorParams,
-  CardFacts,
+  ItemFacts,
   Seen,
   SentFacts,
-  StoredFacts,
   StoredParts,
   StoreParams,
   UpdateParams,
 } from './jobs.ts';
-import { type ChosenToken, chooseToken } from './token.ts';
 import { cardFacts } from './view.ts';
 
 /** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
@@ -55,7 +65,7 @@ export function metaOf(
   return openMeta(sealer, { env, aid, kid, token }, record);
 }
 
-/** Whether an item has expired. */
+/** Returns true if an item has expired. */
 export function isOver({ expiresAtMs }: OpenedMeta, now: number): boolean {
   return expiresAtMs !== undefined && expiresAtMs <= now;
 }
@@ -126,38 +136,34 @@ export function metadataOf({ metadata }: OpenedMeta): ItemMetadata | undefined {
   return metadata === undefined ? undefined : parseOwn(utf8(metadata));
 }
 
-/** Facts of an item as parsed: undefined if not sent, `null` if removed. */
-interface ReadFacts {
-  readonly expiresAt?: number | null | undefined;
-  readonly metadata?: ItemMetadata | null | undefined;
+/** Makes the error of an invalid parameter. */
+export function invalidAt(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
 }
 
-/** Parses the facts that were sent. `invalid_request` and `metadata_sensitive` at `query.ttl` and `query.metadata`. */
-function readFacts({ ttl, metadata: text, now }: SentFacts & Pick<ActorParams, 'now'>): ReadFacts {
+/**
+ * Parses the facts that were sent: undefined if not sent, `null` if removed. `invalid_request` and `metadata_sensitive` at
+ * `query.ttl` and `query.metadata`.
+ */
+function readFacts({ ttl, metadata: text, now }: SentFacts & ActorParams): {
+  readonly expiresAt?: number | null | undefined;
+  readonly metadata?: ItemMetadata | null | undefined;
+} {
   const expiresAt = ttl === undefined ? undefined : endOf(ttl, now);
   if (ttl !== undefined && expiresAt === undefined) {
-    throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
+    throw invalidAt('query.ttl', DURATION_EXPECTED);
   }
   if (text === undefined) {
     return { expiresAt };
   }
   const field = 'query.metadata';
-  return { expiresAt, metadata: readMetadata(parseParameter(text, field), field) ?? null };
-}
-
-function parseParameter(text: string, field: string): JsonValue {
+  let value: JsonValue;
   try {
-    return parseJson(utf8(text));
+    value = parseJson(utf8(text));
   } catch {
-    throw new VaultError('invalid_request', { field, expected: 'must be the JSON text of an object' });
+    throw invalidAt(field, 'must be the JSON text of an object');
   }
-}
-
-/** An item with its metadata opened; `sad` may be empty. */
-interface ItemRecords {
-  readonly item: Uint8Array;
-  readonly meta: OpenedMeta;
-  readonly sad: Uint8Array;
+  return { expiresAt, metadata: readMetadata(value, field) ?? null };
 }
 
 /** Returns an item's sensitive authentication data as it was read, and the time that decides its expiry. */
@@ -165,12 +171,12 @@ export function sadAt(sad: Uint8Array, now: number): { readonly sad?: Uint8Array
   return sad.length > 0 ? { sad, nowMs: now } : { nowMs: now + CLOCK_SKEW_MS };
 }
 
-function joined({ part0, part1 }: OpenedItem): Uint8Array {
+function joined({ part0, part1 }: SplitObject): Uint8Array {
   return part1 ? joinSad(part0, part1) : part0;
 }
 
 /** Parses the object of a layer, whose bytes are wiped. */
-function takeObject(layer: OpenedItem): JsonObject {
+function takeObject(layer: SplitObject): JsonObject {
   const text = joined(layer);
   try {
     return parseStoredObject(text);
@@ -181,14 +187,14 @@ function takeObject(layer: OpenedItem): JsonObject {
 
 /**
  * Returns the exact JSON text that was stored, with sensitive authentication data in its place while it is kept. The text
- * of an item with patches is encoded again.
+ * of an item with patches is encoded again. `sad` may be empty.
  */
 export function openText(
   { env }: ThreadContext,
   { aid, kid }: KeyName,
   token: string,
   key: UnlockedKey,
-  { item, meta, sad }: ItemRecords,
+  { item, meta, sad }: { readonly item: Uint8Array; readonly meta: OpenedMeta; readonly sad: Uint8Array },
   now: number,
 ): Uint8Array {
   const request = { env, aid, kid, token, key, item, meta, ...sadAt(sad, now) };
@@ -210,21 +216,12 @@ export function logEntry(
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
-  const { aid, kid, seen, now, source, ip, ua, requestId } = params;
+  const { aid, kid, seen, now: timeMs, source, ip, userAgent, requestId } = params;
   const { endpointId: endpoint = '', credentialId: credential = '' } = params;
   const seenTag = seen === 0 ? NO_TAIL : tail;
   const content = {
-    seenLength: seen,
-    seenTag,
-    timeMs: now,
-    action,
-    source,
-    outcome,
-    ip,
-    userAgent: ua,
-    endpoint,
-    credential,
-    requestId,
+    ...{ seenLength: seen, seenTag, timeMs, action, source, outcome },
+    ...{ ip, userAgent, endpoint, credential, requestId },
   };
   const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
   const out = new Uint8Array(NAMED_BYTES + entry.length);
@@ -237,28 +234,75 @@ export function logEntry(
 /** The owner that an item is sealed to, and the key of its token; an empty `tokenKey` makes random tokens only. */
 export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
+/** Skipped candidates in a row that cannot happen randomly (each is skipped with less than 3% probability). */
+const CANDIDATES_MAX = 64;
+
+/** A token, with the number of the candidate that it was, and its identity tag (may be empty). */
+interface ChosenToken {
+  readonly token: string;
+  readonly candidate: number;
+  readonly identity: Uint8Array;
+}
+
+/** Returns a random token, or the same one for the same seed. */
+function uuidOf(seed: string | undefined): string {
+  return formatUuid(
+    seed === undefined ? randomBytes(UUID_BYTES) : sha256(utf8(`token ${seed}`)).subarray(0, UUID_BYTES),
+  );
+}
+
+/** Chooses the token of a number. A token that another vault made is kept, such that no token of this vault takes its place. */
+function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
+  const { token: kept, reference, seed } = params;
+  const algorithm = kept === undefined ? parseAlgorithm(params.algorithm) : keptAlgorithm(kept, number);
+  if (algorithm === undefined) {
+    throw kept === undefined
+      ? invalidAt('query.algorithm', 'must be a format of tokens')
+      : invalidAt('query.token', 'must have the form of a token that a vault makes of this number');
+  }
+  const identityOf = () =>
+    isClashProne(algorithm, number) ? identityTag(tokenKey, number, reference) : EMPTY;
+  if (kept !== undefined) {
+    return { token: kept, candidate: 0, identity: identityOf() };
+  }
+  if (algorithm.kind === 'uuid') {
+    return { token: uuidOf(seed), candidate: 0, identity: EMPTY };
+  }
+  // Without a token key the tokens could be guessed.
+  if (tokenKey.length === 0) {
+    throw new IntegrityError('key');
+  }
+  for (let candidate = params.candidate; candidate < params.candidate + CANDIDATES_MAX; candidate++) {
+    const token = formatToken(algorithm, number, tokenDigest(tokenKey, number, reference, candidate));
+    if (token !== undefined) {
+      return { token, candidate, identity: identityOf() };
+    }
+  }
+  throw new VaultError('internal');
+}
+
 interface SealRequest {
   readonly params: KeyName & ActorParams & Seen & { readonly reference?: string | undefined };
-  readonly facts: Pick<StoredFacts, 'expiresAt' | 'fingerprint' | 'metadata'>;
-  readonly summary?: CardSummary | undefined;
+  readonly facts: ItemFacts;
+  readonly summary: CardSummary | undefined;
   readonly owner: ItemOwner;
   readonly object: JsonObject;
   readonly chosen: ChosenToken;
   readonly sadExpiresAt: number;
   readonly tail: Uint8Array;
-  readonly card?: CardFacts | undefined;
 }
 
 /** Seals an item with its log entry. */
 export function sealStored(context: ThreadContext, request: SealRequest): StoredParts {
-  const { params, facts, summary, owner, object, chosen, sadExpiresAt, card } = request;
+  const { params, facts, summary, owner, object, sadExpiresAt } = request;
   const { part0, part1 } = splitSad(object);
   const { aid, kid, reference } = params;
-  const sealed = sealItem({
+  const { token, candidate, identity } = request.chosen;
+  const { gen, item, meta, sad } = sealItem({
     env: context.env,
     aid,
     kid,
-    token: chosen.token,
+    token,
     reference,
     expiresAtMs: facts.expiresAt,
     metadata: facts.metadata && JSON.stringify(facts.metadata),
@@ -271,23 +315,17 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   return {
     kind: 'stored',
     facts: {
-      token: chosen.token,
-      candidate: chosen.candidate,
-      gen: sealed.gen,
+      ...{ token, candidate, gen, reference },
+      ...facts,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
-      card,
-      reference,
-      expiresAt: facts.expiresAt,
-      metadata: facts.metadata,
-      fingerprint: facts.fingerprint,
-      shared: longEncOf(sealed.item),
+      shared: longEncOf(item),
     },
-    item: sealed.item,
-    meta: sealed.meta,
-    sad: sealed.sad ?? EMPTY,
-    refMember: referenceMember(context, aid, reference, chosen.token),
-    logEntry: logEntry(context, params, chosen.token, 'encrypt', request.tail),
-    identity: chosen.identity,
+    item,
+    meta,
+    sad: sad ?? EMPTY,
+    refMember: referenceMember(context, aid, reference, token),
+    logEntry: logEntry(context, params, token, 'encrypt', request.tail),
+    identity,
     digests: metadataDigests(context, aid, facts.metadata),
   };
 }
@@ -316,6 +354,7 @@ export function sealNew(
       fingerprint: params.wantsFingerprint
         ? Buffer.from(fingerprintOf(tokenKey, number)).toString('hex')
         : undefined,
+      card: params.wantsCard ? cardFacts(number) : undefined,
     },
     summary: params.wantsSummary ? cardSummary(object, params.number) : undefined,
     owner: writer,
@@ -323,26 +362,20 @@ export function sealNew(
     chosen: chooseToken(tokenKey, number, params),
     sadExpiresAt: params.sadExpiresAt,
     tail: NO_TAIL,
-    card: params.wantsCard ? cardFacts(number) : undefined,
   });
 }
 
-/** Returns the facts of an updated item: those that were sent, else its former ones. */
-export function updatedFacts(
-  params: UpdateParams,
-  meta: OpenedMeta,
-  object: JsonObject,
-): Pick<SealRequest, 'facts' | 'summary'> {
+/** Returns the facts of an updated item, those that were sent, else its former ones, and its summary, if it has one. */
+export function updatedFacts(params: UpdateParams, meta: OpenedMeta, object: JsonObject) {
   const { expiresAt, metadata } = readFacts(params);
   const facts = {
     expiresAt: (expiresAt === undefined ? meta.expiresAtMs : expiresAt) ?? undefined,
     metadata: (metadata === undefined ? metadataOf(meta) : metadata) ?? undefined,
   };
-  return { facts, summary: params.wantsSummary ? updatedSummary(meta, object) : undefined };
-}
-
-/** Updates the summary, which alone has a number that was not sent in the data. */
-function updatedSummary({ summary }: OpenedMeta, object: JsonObject): CardSummary {
-  const before: CardSummary = summary === undefined ? {} : parseOwn(utf8(summary));
-  return { ...before, ...cardSummary(object) };
+  if (!params.wantsSummary) {
+    return { facts, summary: undefined };
+  }
+  // The former summary alone has a number that was not sent in the data.
+  const before: CardSummary = meta.summary === undefined ? {} : parseOwn(utf8(meta.summary));
+  return { facts, summary: { ...before, ...cardSummary(object) } };
 }

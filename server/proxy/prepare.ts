@@ -1,5 +1,7 @@
-import type { FillProxyParams, JobFacts, JobPlace, OrderFacts } from '../../workers/jobs/proxy/jobs.ts';
+import type { Static } from '@sinclair/typebox';
+import type { FillRequest, JobFacts, JobPlace, OrderFacts } from '../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
+import type { OpenedJob } from '../call/send.ts';
 import type { Connections } from '../connection/connections.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
@@ -16,70 +18,52 @@ import type { Rules } from '../rule/rules.ts';
 import type { ItemAddress, ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
+import type { NetworkTokenQuery, ProxyPostQuery } from './schema.ts';
 
-/** The parts of all three kinds of proxied request. */
 interface ProxyInput {
   readonly passphrase: SecretBytes;
   /** The order as JSON text, not parsed yet. */
   readonly body: Uint8Array;
 }
 
-/** Attempts of a request, and the rules that run over what goes out or comes in. */
-interface AttemptsInput {
-  /** 1 to 16. */
-  readonly attempts: number;
-  readonly rules: readonly string[];
-}
-
 /** A request that is filled from an item. */
-export interface ProxyPostInput extends ItemAddress, ProxyInput, AttemptsInput {
-  /** Whether the reply shows the request as it was filled. */
-  readonly debug: boolean;
-  /** Whether an unknown name is filled with an empty text. */
-  readonly allow_missing: boolean;
-}
+export type ProxyPostInput = ProxyInput &
+  Static<typeof ProxyPostQuery> & { readonly rules: readonly string[] };
 
 /** A request whose reply is stored. */
-export interface ProxyGetInput extends ProxyInput, AttemptsInput {
+export interface ProxyGetInput extends ProxyInput {
   readonly user: string;
-  /** The format of the token; `full` when omitted. */
-  readonly algorithm?: string | undefined;
+  readonly attempts: number;
+  readonly rules: readonly string[];
+  readonly algorithm: string | undefined;
   readonly smart_parse: boolean;
 }
 
-/** A request for a network token of an item. */
-export interface NetworkTokenInput extends ItemAddress, ProxyInput {
-  readonly requester_id: string;
-}
-
-/** The part of an encrypted job that is sent. */
-type OpenedJob = Awaited<ReturnType<Crypto['openJob']>>;
+export type NetworkTokenInput = ProxyInput & Static<typeof NetworkTokenQuery>;
 
 /** A filled request, whose log entry must be written first. */
 type Filled = Extract<Awaited<ReturnType<Crypto['fillProxy']>>, { readonly logEntry: Uint8Array }>;
 
-/** A request that has not been sent, and what `debug` shows of it. */
+/** An unsent request, and the part that `debug` shows. */
 export interface PreparedJob {
   /** The encrypted job; empty where its reply is handled without it. */
   readonly job: Uint8Array;
   readonly opened: OpenedJob;
   readonly shown: Uint8Array;
-  /** Settings by which the reply is shown to a waiting caller. */
+  /** Settings for showing the reply to a waiting caller. */
   readonly showing: Secret<Showing>;
 }
 
-/** One order, parsed and checked. */
 export interface CheckedOrder {
   readonly facts: OrderFacts;
   readonly bytes: Uint8Array;
   /** The connection that it goes through, sealed. */
   readonly connection?: Uint8Array | undefined;
-  /** The rules of the connection. */
   readonly rules?: readonly string[] | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** A job shows its reply itself. */
+/** The showing of a job is sealed in its record. */
 const NO_SHOWING = new Secret(STATUS_ONLY);
 
 /** Prepares calls: checks their orders, and fills or seals their requests. */
@@ -110,7 +94,7 @@ export class CallPreparer {
     return { facts, bytes: order };
   }
 
-  /** Adds its connection to an order that has one; its host is then that of the target. Rejects with `connection_not_found`. */
+  /** Adds the connection to an order that names one, with its host as the target. Rejects with `connection_not_found`. */
   async connectOrder({ aid }: Account, order: CheckedOrder): Promise<CheckedOrder> {
     const { facts } = order;
     if (facts.connection === undefined) {
@@ -137,16 +121,13 @@ export class CallPreparer {
       : [...(await this.rules.find(aid, order.rules, 'body.request.connection')), ...own];
   }
 
-  /**
-   * Fills a request from an item, whose use is logged before the request can be sent; a first attempt that follows at once
-   * is counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
-   */
+  /** Fills a request from an item, after logging its use. Rejects with `token_not_found` and errors of templates and rules. */
   async fill(
     ctx: AccountContext,
     input: ItemAddress & { readonly passphrase: SecretBytes },
     rules: RuleSet,
     order: CheckedOrder,
-    own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'allowMissing' | 'requesterId'>,
+    own: FillRequest,
     readParts?: ReadParts,
   ): Promise<PreparedJob> {
     const { account } = ctx;
@@ -154,7 +135,7 @@ export class CallPreparer {
     const filled = await this.keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
       const { hasSections } = order.facts;
       const forcedMask = sightOf(account) !== 'all';
-      // A network token is none of the numbers that an account without unmasked output does not see.
+      // A network token is not the stored number, which masked output hides.
       const sight = own.what === 'network_token' && mayReveal(account) ? 'all' : sightOf(account);
       const named = { hasSections, token, reference, forcedMask, sight };
       const opening = { kind: 'warm', blob, secret: passphrase } as const;
@@ -187,7 +168,7 @@ export class CallPreparer {
     return filled;
   }
 
-  /** Prepares a request whose reply is to be stored. Rejects a rule that does not exist at `query.rules`. */
+  /** Prepares a request whose reply is stored. Rejects an unknown rule at `query.rules`. */
   async prepareFetch(
     ctx: AccountContext,
     input: ProxyGetInput,
@@ -197,7 +178,7 @@ export class CallPreparer {
     const { account } = ctx;
     const { passphrase, attempts, smart_parse: smartParse, rules } = input;
     const algorithm = input.algorithm ?? account.preferences.default_algorithm;
-    // Otherwise a missing rule is found only when the reply has arrived.
+    // An unknown rule must fail before the request is sent.
     await this.rules.find(account.aid, rules, 'query.rules');
     const { job } = await this.keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
       const sight = sightOf(account);
@@ -225,7 +206,6 @@ export class CallPreparer {
   }
 }
 
-/** The owner and the key of a request. */
 function ownerOf(ctx: AccountContext, { aid, kid, summary, user }: KeyRef, nowMs: number) {
   const { account } = ctx;
   const owner = { aid, kid, summary, user, account: account.name, actor: actorNameOf(account) };
