@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import { elementPages, formBundlePages } from '../form/pages/bundles.ts';
 import { formGalleryPages } from '../form/pages/gallery.ts';
-import type { HttpConfig, HttpParts } from '../http/deps.ts';
+import type { HttpConfig, HttpDeps } from '../http/deps.ts';
 import { buildOpenApi } from '../http/openapi/document.ts';
 import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
@@ -34,7 +34,7 @@ function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
 }
 
 /** Services of all routes, and the part around every request. */
-export interface AppParts extends HttpParts, RouteServices {}
+export interface AppDeps extends HttpDeps, RouteServices {}
 
 /** What an application has: everything, or only what is used without an account. */
 type Extent = 'all' | 'public';
@@ -45,29 +45,29 @@ type Extent = 'all' | 'public';
  * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
  * without the framework's message.
  */
-export function createApp(parts: AppParts, extent: Extent = 'all'): Elysia {
+export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
   const app = new Elysia({
     normalize: false,
     // The framework searches for the path from a fixed position, which must be right for short host names too.
-    handler: { standardHostname: parts.http.tls },
+    handler: { standardHostname: deps.http.tls },
   });
   app.onError(({ code, error, request }) =>
-    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
+    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
   );
   const isAll = extent === 'all';
-  mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts, parts);
+  mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), deps, deps);
   const pages = [
-    ...operatorPages(parts),
-    ...landingPages(parts.formPages.options.gallery),
-    documentPage(parts.http),
+    ...operatorPages(deps),
+    ...landingPages(deps.formPages.options.gallery),
+    documentPage(deps.http),
     ...guidePages(),
-    ...consolePages(parts.http),
-    ...formBundlePages(parts.formPages),
-    ...elementPages(parts.http, parts.formPages),
-    ...formGalleryPages(parts.formPages),
+    ...consolePages(deps.http),
+    ...formBundlePages(deps.formPages),
+    ...elementPages(deps.http, deps.formPages),
+    ...formGalleryPages(deps.formPages),
     ...sdkPages(),
   ];
-  mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), parts);
+  mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), deps);
   app.compile();
   return app;
 }

@@ -3,7 +3,7 @@ import { type Config, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { FormPages } from '../form/pages/render.ts';
 import { createBodyBudget } from '../http/body-budget.ts';
-import type { HttpConfig, HttpParts } from '../http/deps.ts';
+import type { HttpConfig, HttpDeps } from '../http/deps.ts';
 import { Health } from '../http/health.ts';
 import type { System } from './assemble.ts';
 
@@ -11,7 +11,7 @@ import type { System } from './assemble.ts';
 const BODY_TIMEOUT_MS = 30_000;
 
 /** What the HTTP application needs in addition to the system. */
-interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'scrape' | 'tracer' | 'log'> {
+interface HttpOptions extends Pick<HttpDeps, 'http' | 'metrics' | 'scrape' | 'tracer' | 'log'> {
   readonly bundles: FormBundles;
   /** The API that form pages in test mode call; this server by default. */
   readonly stagingUrl?: string | undefined;
@@ -39,7 +39,7 @@ export function httpConfigOf(config: Config): HttpConfig {
  * Collects everything that the HTTP application is created from: services, telemetry, form pages, health checks,
  * clock and request ids.
  */
-export function createHttpParts(
+export function createHttpDeps(
   system: System,
   { http, bundles, stagingUrl, unsafe, ...telemetry }: HttpOptions,
 ) {

@@ -7,7 +7,7 @@ import { type Listener, openListener } from '../http/listen/listen.ts';
 import { probePort } from '../http/listen/port.ts';
 import { ServerStore } from '../installation/server-store.ts';
 import { Siblings } from '../installation/servers.ts';
-import { type AppParts, createApp } from './app.ts';
+import { type AppDeps, createApp } from './app.ts';
 import type { System } from './assemble.ts';
 
 /** Idle connections are closed after this time. */
@@ -53,7 +53,7 @@ async function openShared(
   { tls }: Config,
   place: Place,
   app: ReturnType<typeof createApp>,
-  parts: AppParts,
+  deps: AppDeps,
   { redis, randomId, roots }: System,
 ): Promise<Opened> {
   const { host, port } = place;
@@ -69,7 +69,7 @@ async function openShared(
       hostname: host,
       port,
       idleTimeoutSeconds: IDLE_SECONDS,
-      onError: (error, requestId) => logFault(error, { requestId, route: '(none)' }, parts),
+      onError: (error, requestId) => logFault(error, { requestId, route: '(none)' }, deps),
       ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key.expose() } }),
     });
     return { listener, siblings, isShared: state === 'shared' };
@@ -79,11 +79,11 @@ async function openShared(
 }
 
 /** The applications of a configuration, each with its place. The one that needs accounts comes first. */
-function applicationsOf(config: Config, parts: AppParts) {
+function applicationsOf(config: Config, deps: AppDeps) {
   const { host, port, admin } = config;
   const place: Place = { host, port, hostSetting: 'VAULT_HOST', portSetting: 'VAULT_PORT' };
   return admin === undefined
-    ? [{ place, app: createApp(parts) }]
+    ? [{ place, app: createApp(deps) }]
     : [
         {
           place: {
@@ -91,9 +91,9 @@ function applicationsOf(config: Config, parts: AppParts) {
             hostSetting: 'VAULT_ADMIN_HOST',
             portSetting: 'VAULT_ADMIN_PORT',
           } satisfies Place,
-          app: createApp(parts),
+          app: createApp(deps),
         },
-        { place, app: createApp(parts, 'public') },
+        { place, app: createApp(deps, 'public') },
       ];
 }
 
@@ -103,12 +103,12 @@ function applicationsOf(config: Config, parts: AppParts) {
  */
 export async function openConfiguredListener(
   config: Config,
-  parts: AppParts,
+  deps: AppDeps,
   vault: System,
 ): Promise<AnnouncedListener> {
   const opened: Opened[] = [];
-  for (const { place, app } of applicationsOf(config, parts)) {
-    opened.push(await openShared(config, place, app, parts, vault));
+  for (const { place, app } of applicationsOf(config, deps)) {
+    opened.push(await openShared(config, place, app, deps, vault));
   }
   await Promise.all(opened.map(({ siblings }) => siblings.announce()));
   return {

@@ -13,7 +13,7 @@ import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './context.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
-import type { HttpParts } from './deps.ts';
+import type { HttpDeps } from './deps.ts';
 import { PassphraseParameter, readPassphrase } from './passphrase.ts';
 import type { AuthRule, Call, RouteShape, SecretRule } from './route.ts';
 
@@ -29,7 +29,7 @@ type PathParams = Readonly<Record<string, string | null>> | undefined;
 /** A route, compiled for reading its requests. */
 export interface CallReader {
   readonly route: RouteShape;
-  readonly parts: HttpParts;
+  readonly deps: HttpDeps;
   readonly clientAddress: ClientAddress;
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
@@ -68,17 +68,17 @@ function membersOf(schema: TSchema): readonly string[] {
 }
 
 /** Compiles a route's schemas, once per route. Third parties add their parameters to public routes. */
-export function compileCallReader(route: RouteShape, parts: HttpParts): CallReader {
+export function compileCallReader(route: RouteShape, deps: HttpDeps): CallReader {
   const { body } = route;
-  const refuseUnknown = route.auth === 'basic' && parts.http.refuseUnknown;
+  const refuseUnknown = route.auth === 'basic' && deps.http.refuseUnknown;
   const query =
     route.passphrase === 'none'
       ? route.query
       : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter });
   return {
     route,
-    parts,
-    clientAddress: createClientAddress(parts.http.trustedProxies),
+    deps,
+    clientAddress: createClientAddress(deps.http.trustedProxies),
     paramNames: Object.keys(route.params.properties),
     secretHeader: secretHeaderOf(route.auth),
     source: sourceOfRoute(route),
@@ -92,7 +92,7 @@ export function compileCallReader(route: RouteShape, parts: HttpParts): CallRead
         ? compileRequestBody(
             body.schema,
             { refuseUnknown, parameters: Object.keys(query.properties) },
-            parts.parseBody,
+            deps.parseBody,
           )
         : (bytes) => bytes,
   };
@@ -159,10 +159,10 @@ function rejectOtherSites(request: Request, publicUrl: string): void {
 }
 
 /** Starts the sign-in of a request. Rejects missing or malformed credentials before the body is read. */
-function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
+function recallCaller({ deps }: CallReader, ctx: HttpContext): Recalled {
   const { headers } = ctx.request;
-  rejectOtherSites(ctx.request, parts.http.publicUrl);
-  const recalled = parts.signIns.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
+  rejectOtherSites(ctx.request, deps.http.publicUrl);
+  const recalled = deps.signIns.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
   if (recalled.known === undefined) {
     readCredentials(headers);
   }
@@ -183,27 +183,27 @@ export interface Received {
  * arrives. The credentials of an account are verified before a long body is read.
  */
 async function holdBody(
-  { parts }: CallReader,
+  { deps }: CallReader,
   ctx: HttpContext,
   length: number | undefined,
   recalled: Recalled | undefined,
 ): Promise<void> {
-  ctx.held = parts.bodies.hold(networkOf(ctx.ip), length ?? 0);
+  ctx.held = deps.bodies.hold(networkOf(ctx.ip), length ?? 0);
   if (recalled !== undefined && length !== undefined && isLong(length)) {
-    await parts.signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
-    releaseBody(ctx, parts);
+    await deps.signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
+    releaseBody(ctx, deps);
   }
 }
 
 /** Receives a request: rate, size limit, presence of credentials, body. A body over the limit costs no password hash. */
 export async function receive(reader: CallReader, ctx: HttpContext): Promise<Received> {
-  const { route, parts } = reader;
+  const { route, deps } = reader;
   const { request } = ctx;
   const { body } = route;
   if (body.kind === 'none' && route.method !== 'GET' && hasLongBody(request.headers)) {
     dropBody(request);
   }
-  const rate = parts.rates.source(ctx.ip);
+  const rate = deps.rates.source(ctx.ip);
   if (rate !== undefined) {
     await rate;
   }
@@ -224,12 +224,12 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
     request,
     length,
     body.bytesMax,
-    parts.http.bodyTimeoutMs,
-    (cut) => waitForBody(ctx, parts, ctx.account ?? recalled?.assumed?.account, length, cut),
-    length === undefined ? (arrived) => growBody(ctx, parts, arrived) : undefined,
+    deps.http.bodyTimeoutMs,
+    (cut) => waitForBody(ctx, deps, ctx.account ?? recalled?.assumed?.account, length, cut),
+    length === undefined ? (arrived) => growBody(ctx, deps, arrived) : undefined,
   );
   ctx.body = 'read';
-  endWait(ctx, parts);
+  endWait(ctx, deps);
   // Otherwise a removed caller could act for the account as long as a body may take.
   const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
   return {
@@ -241,14 +241,14 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
 
 /** Admits a request: credentials, rate, admission. With `assumes`, a recently verified account is confirmed later. */
 export async function admit(
-  { route, parts, isWrite }: CallReader,
+  { route, deps, isWrite }: CallReader,
   ctx: HttpContext,
   received: Received,
   assumes: boolean,
 ): Promise<void> {
   const { recalled } = received;
   if (recalled !== undefined) {
-    const { signIns, rates } = parts;
+    const { signIns, rates } = deps;
     const assumed =
       assumes && route.confirmsAccount === true ? signIns.assumeAccount(ctx, recalled) : undefined;
     const { account } =
@@ -264,9 +264,9 @@ export async function admit(
   const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
   // Calls to third parties may take long, and are bounded separately.
   if (route.noun === 'proxy') {
-    parts.admission.ask(owner);
+    deps.admission.ask(owner);
   } else {
-    const place = parts.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
+    const place = deps.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
     if (place !== undefined) {
       await place;
     }

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { type AccountContext, actorNameOf, type RequestContext } from '../request/context.ts';
 import type { HttpContext } from './context.ts';
-import type { HttpParts } from './deps.ts';
+import type { HttpDeps } from './deps.ts';
 import type { Call, Reply, RouteShape } from './route.ts';
 
 const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
@@ -64,10 +64,10 @@ export async function recordSuccess(
   ctx: HttpContext,
   call: Call,
   reply: Reply,
-  parts: HttpParts,
+  deps: HttpDeps,
 ): Promise<void> {
   if (audit !== undefined) {
-    await parts.audit.record(noteOf(ctx, audit.action, 'success', reply.object ?? audit.object?.(call)));
+    await deps.audit.record(noteOf(ctx, audit.action, 'success', reply.object ?? audit.object?.(call)));
   }
 }
 
@@ -80,18 +80,18 @@ export async function recordRejection(
   ctx: HttpContext,
   call: Call | undefined,
   code: ErrorCode,
-  parts: HttpParts,
+  deps: HttpDeps,
 ): Promise<void> {
   if (UNRECORDED.has(code)) {
     return;
   }
   if (ctx.account !== undefined) {
     if (audit !== undefined) {
-      await parts.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
+      await deps.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
     } else if (code === 'not_allowed' && ctx.credentialId !== undefined) {
-      await parts.audit.record(noteOf(ctx, 'credential.use', code, objectOf('credential', ctx.credentialId)));
+      await deps.audit.record(noteOf(ctx, 'credential.use', code, objectOf('credential', ctx.credentialId)));
     }
   } else if (auth === 'basic' && !ctx.hasCredentials) {
-    await parts.audit.record(noteOf(ctx, 'sign_in', code, 'account'));
+    await deps.audit.record(noteOf(ctx, 'sign_in', code, 'account'));
   }
 }

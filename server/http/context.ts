@@ -7,7 +7,7 @@ import type { LogLine } from '../telemetry/log-sink.ts';
 import type { StartedSpan } from '../telemetry/otlp.ts';
 import { hasLongBody } from './body.ts';
 import type { HeldBytes } from './body-budget.ts';
-import type { HttpParts } from './deps.ts';
+import type { HttpDeps } from './deps.ts';
 import { errorResponse, type HeaderList } from './reply.ts';
 
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
@@ -51,12 +51,12 @@ export interface Arrival {
 export function beginRequest(
   request: Request,
   { route, ip = '', source = 'vault' }: Arrival,
-  parts: HttpParts,
+  deps: HttpDeps,
 ): HttpContext {
-  parts.metrics.startRequest();
+  deps.metrics.startRequest();
   const { headers } = request;
   const given = headers.get('x-request-id');
-  const requestId = given !== null && isRequestId(given) ? given : parts.newRequestId();
+  const requestId = given !== null && isRequestId(given) ? given : deps.newRequestId();
   const userAgent = (headers.get('user-agent') ?? '').slice(0, USER_AGENT_CHARACTERS_MAX);
   return Object.assign(createContext({ requestId, ip, userAgent, source }), {
     request,
@@ -77,15 +77,15 @@ export function errorReply(ctx: HttpContext, failure: VaultError, headers?: Head
 }
 
 /** Logs a reply that failed after its start. The caller sees only a broken connection. */
-export function reportBrokenReply(ctx: HttpContext, error: unknown, parts: HttpParts): void {
-  const { code } = reportError(error, ctx, parts);
+export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: HttpDeps): void {
+  const { code } = reportError(error, ctx, deps);
   const { requestId, route } = ctx;
-  const time = new Date(parts.now()).toISOString();
-  parts.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
+  const time = new Date(deps.now()).toISOString();
+  deps.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
 }
 
 /** Logs and measures a request by its route template, never by its data. An unread rest of its body ends the connection. */
-export function endRequest(ctx: HttpContext, response: Response, parts: HttpParts): Response {
+export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps): Response {
   const { request, requestId, route, account, credentialId, hasCredentials, code, span } = ctx;
   const { status } = response;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
@@ -93,12 +93,12 @@ export function endRequest(ctx: HttpContext, response: Response, parts: HttpPart
   }
   const elapsedMs = performance.now() - ctx.startedMs;
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
-  parts.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
+  deps.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
   if (span !== undefined) {
-    parts.tracer?.end(span, { route, method, status, code, requestId });
+    deps.tracer?.end(span, { route, method, status, code, requestId });
   }
-  parts.log({
-    time: new Date(parts.now()).toISOString(),
+  deps.log({
+    time: new Date(deps.now()).toISOString(),
     level: levelOf(code),
     event: 'request',
     request_id: requestId,
@@ -119,10 +119,10 @@ interface LogPlace {
 }
 
 /** Logs an internal error: code, class, file and line. A damaged record is not a bug, and has another event. */
-export function logFault(error: unknown, { requestId, route }: LogPlace, parts: HttpParts): void {
+export function logFault(error: unknown, { requestId, route }: LogPlace, deps: HttpDeps): void {
   const fields = failureFields(error);
-  parts.log({
-    time: new Date(parts.now()).toISOString(),
+  deps.log({
+    time: new Date(deps.now()).toISOString(),
     level: 'error',
     event: fields.code === 'integrity_failed' ? 'record_damaged' : 'unexpected_error',
     request_id: requestId,
@@ -132,10 +132,10 @@ export function logFault(error: unknown, { requestId, route }: LogPlace, parts: 
 }
 
 /** Returns the error that a caller sees. An internal error is logged with its cause. */
-export function reportError(error: unknown, place: LogPlace, parts: HttpParts): VaultError {
+export function reportError(error: unknown, place: LogPlace, deps: HttpDeps): VaultError {
   const failure = asVaultError(error);
   if (isFault(failure)) {
-    logFault(error, place, parts);
+    logFault(error, place, deps);
   }
   return failure;
 }

@@ -30,7 +30,7 @@ export interface HttpConfig {
 }
 
 /** The dependencies of every request. */
-export interface HttpParts {
+export interface HttpDeps {
   readonly http: HttpConfig;
   readonly signIns: SignIns;
   readonly audit: Audit;

@@ -26,7 +26,7 @@ import {
   reportError,
 } from './context.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
-import type { HttpConfig, HttpParts } from './deps.ts';
+import type { HttpConfig, HttpDeps } from './deps.ts';
 import { emptyResponse, type HeaderList, headResponse, replyResponse } from './reply.ts';
 import type { Call, Reply, Route, RouteShape } from './route.ts';
 
@@ -59,12 +59,12 @@ function compileReplyCheck(route: RouteShape): (reply: Reply) => void {
   };
 }
 
-function compileRoute<Needs>(route: Route<Needs>, parts: HttpParts, services: Needs): MountedRoute {
+function compileRoute<Needs>(route: Route<Needs>, deps: HttpDeps, services: Needs): MountedRoute {
   return {
     route,
     handle: (call) => route.handle(call, services),
-    reader: compileCallReader(route, parts),
-    checkReply: parts.http.checkReplies ? compileReplyCheck(route) : undefined,
+    reader: compileCallReader(route, deps),
+    checkReply: deps.http.checkReplies ? compileReplyCheck(route) : undefined,
     isOpen: isOpen(route),
     isRecorded: route.audit !== undefined && route.audit.of !== 'errors',
   };
@@ -81,7 +81,7 @@ async function handle(
   mounted: MountedRoute,
   ctx: HttpContext,
   found: Found,
-  parts: HttpParts,
+  deps: HttpDeps,
   progress: Progress,
   assumes: boolean,
 ): Promise<Response> {
@@ -106,18 +106,18 @@ async function handle(
   // A change is recorded first. A read is counted first: a full Redis still accepts records, but no counts, and repeated
   // reads must not fill it further.
   if (isRecorded && route.method !== 'GET') {
-    await recordSuccess(route, ctx, call, reply, parts);
+    await recordSuccess(route, ctx, call, reply, deps);
   }
   if (hasAccount(ctx)) {
-    await parts.metering.request(ctx);
+    await deps.metering.request(ctx);
   }
   if (isRecorded && route.method === 'GET') {
-    await recordSuccess(route, ctx, call, reply, parts);
+    await recordSuccess(route, ctx, call, reply, deps);
   }
   if (ctx.request.method === 'HEAD' && reply.relayed === undefined) {
     return headResponse(reply, ctx.requestId);
   }
-  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
+  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
 /** The reply to a failed request: subtracts its counts, cancels its stream, and records the rejection first. */
@@ -126,11 +126,11 @@ async function fail(
   ctx: HttpContext,
   error: unknown,
   progress: Progress,
-  parts: HttpParts,
+  deps: HttpDeps,
 ): Promise<Response> {
   const { call, reply } = progress;
-  parts.metering.takeBack(ctx);
-  const failure = reportError(error, ctx, parts);
+  deps.metering.takeBack(ctx);
+  const failure = reportError(error, ctx, deps);
   const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
   // A short body would stay in memory while its rejection is delayed.
   if (ctx.body === 'untouched' && (isComing || failure.code === 'overloaded')) {
@@ -142,17 +142,17 @@ async function fail(
     return errorReply(ctx, failure);
   }
   try {
-    await recordRejection(route, ctx, call, failure.code, parts);
+    await recordRejection(route, ctx, call, failure.code, deps);
     if (failure.code === 'overloaded' && !isComing) {
       // Releases its slot and its body before the delay.
-      parts.admission.leave(ctx);
+      deps.admission.leave(ctx);
       progress.received = undefined;
       progress.call = undefined;
-      await parts.admission.holdBack();
+      await deps.admission.holdBack();
     }
     return errorReply(ctx, failure);
   } catch (unrecorded) {
-    return errorReply(ctx, reportError(unrecorded, ctx, parts));
+    return errorReply(ctx, reportError(unrecorded, ctx, deps));
   }
 }
 
@@ -168,10 +168,10 @@ function handleAgain(
   mounted: MountedRoute,
   ctx: HttpContext,
   found: Found,
-  parts: HttpParts,
+  deps: HttpDeps,
   progress: Progress,
 ): Promise<Response> {
-  parts.admission.leave(ctx);
+  deps.admission.leave(ctx);
   Object.assign(ctx, {
     account: undefined,
     credentialId: undefined,
@@ -179,50 +179,50 @@ function handleAgain(
     accountCheck: undefined,
   });
   Object.assign(progress, { call: undefined, reply: undefined });
-  return handle(mounted, ctx, found, parts, progress, false);
+  return handle(mounted, ctx, found, deps, progress, false);
 }
 
 async function respond(
   mounted: MountedRoute,
   ctx: HttpContext,
   found: Found,
-  parts: HttpParts,
+  deps: HttpDeps,
 ): Promise<Response> {
   const progress: Progress = { received: undefined, call: undefined, reply: undefined };
   let response: Response;
   try {
     try {
-      response = await handle(mounted, ctx, found, parts, progress, true);
+      response = await handle(mounted, ctx, found, deps, progress, true);
     } catch (error) {
       if (!(await wasMistaken(ctx))) {
         throw error;
       }
-      response = await handleAgain(mounted, ctx, found, parts, progress);
+      response = await handleAgain(mounted, ctx, found, deps, progress);
     }
   } catch (error) {
-    response = await fail(mounted, ctx, error, progress, parts);
+    response = await fail(mounted, ctx, error, progress, deps);
   } finally {
-    parts.admission.leave(ctx);
-    releaseBody(ctx, parts);
+    deps.admission.leave(ctx);
+    releaseBody(ctx, deps);
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);
   }
-  return endRequest(ctx, response, parts);
+  return endRequest(ctx, response, deps);
 }
 
-function answer(mounted: MountedRoute, request: Request, found: Found, parts: HttpParts): Promise<Response> {
-  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), parts);
-  const { tracer } = parts;
+function answer(mounted: MountedRoute, request: Request, found: Found, deps: HttpDeps): Promise<Response> {
+  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), deps);
+  const { tracer } = deps;
   ctx.span = tracer?.start(request.headers.get('traceparent'));
   return tracer === undefined || ctx.span === undefined
-    ? respond(mounted, ctx, found, parts)
-    : tracer.within(ctx.span, () => respond(mounted, ctx, found, parts));
+    ? respond(mounted, ctx, found, deps)
+    : tracer.within(ctx.span, () => respond(mounted, ctx, found, deps));
 }
 
-function answerPreflight(request: Request, route: string, headers: HeaderList, parts: HttpParts): Response {
-  const ctx = beginRequest(request, { route }, parts);
-  return endRequest(ctx, emptyResponse(ctx.requestId, headers), parts);
+function answerPreflight(request: Request, route: string, headers: HeaderList, deps: HttpDeps): Response {
+  const ctx = beginRequest(request, { route }, deps);
+  return endRequest(ctx, emptyResponse(ctx.requestId, headers), deps);
 }
 
 /** A request without a route: its path does not exist, or not with this method. */
@@ -237,15 +237,15 @@ interface Unrouted {
 export function answerUnrouted(
   request: Request,
   { route, allow, error }: Unrouted,
-  parts: HttpParts,
+  deps: HttpDeps,
 ): Response {
-  const ctx = beginRequest(request, { route }, parts);
+  const ctx = beginRequest(request, { route }, deps);
   const code = allow === undefined ? 'not_found' : 'method_not_allowed';
-  const failure = error === undefined ? new VaultError(code) : reportError(error, ctx, parts);
-  return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), parts);
+  const failure = error === undefined ? new VaultError(code) : reportError(error, ctx, deps);
+  return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), deps);
 }
 
-function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>, parts: HttpParts): void {
+function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>, deps: HttpDeps): void {
   const routes = [...methods.values()].map(({ route }) => route);
   const read = methods.get('GET');
   if (read !== undefined) {
@@ -256,15 +256,15 @@ function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>
   const respondTo = ({ request, server, params }: Mounted): Response | Promise<Response> => {
     const mounted = methods.get(request.method);
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
-    if (!isOpenMethod && isOnFormsHost(parts.http, request)) {
-      return answerUnrouted(request, { route: '(none)' }, parts);
+    if (!isOpenMethod && isOnFormsHost(deps.http, request)) {
+      return answerUnrouted(request, { route: '(none)' }, deps);
     }
     if (mounted !== undefined) {
-      return answer(mounted, request, { server, params }, parts);
+      return answer(mounted, request, { server, params }, deps);
     }
     return request.method === 'OPTIONS' && preflight !== undefined
-      ? answerPreflight(request, path, preflight, parts)
-      : answerUnrouted(request, { route: path, allow }, parts);
+      ? answerPreflight(request, path, preflight, deps)
+      : answerUnrouted(request, { route: path, allow }, deps);
   };
   for (const pattern of patternsOf(path)) {
     mountAll(app, pattern, respondTo);
@@ -300,12 +300,12 @@ export function mountAll(
 export function mountRoutes<Needs>(
   app: Elysia,
   routes: readonly Route<Needs>[],
-  parts: HttpParts,
+  deps: HttpDeps,
   services: Needs,
 ): void {
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
-    const compiled = ofPath.map((route) => [route.method, compileRoute(route, parts, services)] as const);
-    mountPath(app, path, new Map<string, MountedRoute>(compiled), parts);
+    const compiled = ofPath.map((route) => [route.method, compileRoute(route, deps, services)] as const);
+    mountPath(app, path, new Map<string, MountedRoute>(compiled), deps);
   }
 }
 

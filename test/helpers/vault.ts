@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { FormBundles } from '../../forms/build.ts';
-import type { AppParts } from '../../server/boot/app.ts';
+import type { AppDeps } from '../../server/boot/app.ts';
 import { createApp } from '../../server/boot/app.ts';
 import { assemble, type System } from '../../server/boot/assemble.ts';
-import { createHttpParts } from '../../server/boot/http.ts';
+import { createHttpDeps } from '../../server/boot/http.ts';
 import type { SystemOptions } from '../../server/boot/options.ts';
 import { Secret } from '../../server/core/secret.ts';
 import type { ServiceSettings } from '../../server/core/settings.ts';
@@ -76,7 +76,7 @@ interface NewAccount {
 /** A real vault with its HTTP application, in the tests' own process. */
 export interface TestVault {
   readonly opened: System;
-  readonly parts: AppParts;
+  readonly parts: AppDeps;
   readonly app: ReturnType<typeof createApp>;
   readonly handle: Handle;
   /** Every line that the HTTP side has logged. */
@@ -232,7 +232,7 @@ async function openServer(
   if (settings.proxy !== undefined && settings.jobs !== false) {
     opened.services.jobs.start();
   }
-  const parts = createHttpParts(opened, {
+  const parts = createHttpDeps(opened, {
     http: httpConfigOf(settings),
     bundles: settings.bundles ?? SMALL_BUNDLES,
     metrics,

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Elysia } from 'elysia';
-import type { AppParts } from '../../server/boot/app.ts';
+import type { AppDeps } from '../../server/boot/app.ts';
 import { createApp } from '../../server/boot/app.ts';
 import type { ErrorBody } from '../../server/schema/common.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
@@ -54,10 +54,7 @@ function getSharedApp(): Elysia {
 }
 
 /** An application over stub services, as a client in the same process. */
-export function createClient(
-  override: Partial<AppParts> = {},
-  makeApp?: (parts: AppParts) => Elysia,
-): Client {
+export function createClient(override: Partial<AppDeps> = {}, makeApp?: (parts: AppDeps) => Elysia): Client {
   const parts = createStubParts(override);
   const isOwn = makeApp !== undefined || READ_ONCE.some((name) => name in override);
   const app = isOwn ? (makeApp ?? createApp)(parts) : getSharedApp();

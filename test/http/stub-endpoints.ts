@@ -1,6 +1,6 @@
 import type { Credentials } from '../../server/account/credential/credentials.ts';
 import type { Credential } from '../../server/account/credential/schema.ts';
-import type { AppParts } from '../../server/boot/app.ts';
+import type { AppDeps } from '../../server/boot/app.ts';
 import type { Certificates } from '../../server/certificate/certificates.ts';
 import type { Connections } from '../../server/connection/connections.ts';
 import type { Connection } from '../../server/connection/schema.ts';
@@ -85,7 +85,7 @@ function bytesOf(text: string): Uint8Array {
 }
 
 /** The proxy and its certificates. */
-function stubThirdParties(note: Note): Pick<AppParts, 'proxy' | 'certificates' | 'connections' | 'relay'> {
+function stubThirdParties(note: Note): Pick<AppDeps, 'proxy' | 'certificates' | 'connections' | 'relay'> {
   return {
     proxy: stub<ProxyService>({
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
@@ -122,7 +122,7 @@ function stubThirdParties(note: Note): Pick<AppParts, 'proxy' | 'certificates' |
 }
 
 type StubEndpoints = Pick<
-  AppParts,
+  AppDeps,
   | 'captures'
   | 'sealingKeys'
   | 'retrievals'

@@ -4,7 +4,7 @@ import type { WhoAmI } from '../../server/account/schema.ts';
 import type { SignIns } from '../../server/account/sign-in.ts';
 import type { Audit, SecurityEvent } from '../../server/audit/audit.ts';
 import type { AuditListing } from '../../server/audit/listing.ts';
-import type { AppParts } from '../../server/boot/app.ts';
+import type { AppDeps } from '../../server/boot/app.ts';
 import type { Compliance } from '../../server/compliance/compliance.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
@@ -42,7 +42,7 @@ export type Note = <Result>(
   result: () => Result,
 ) => (ctx: RequestContext, input?: unknown) => Promise<Result>;
 
-export interface StubParts extends AppParts {
+export interface StubParts extends AppDeps {
   readonly asked: Asked[];
   readonly lines: LogLine[];
   /** The internal ids of the accounts whose requests were counted. */
@@ -89,7 +89,7 @@ function streamOf(text: string) {
 function stubVault(
   note: Note,
 ): Pick<
-  AppParts,
+  AppDeps,
   'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'remover' | 'keys' | 'recoveries'
 > {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
@@ -139,7 +139,7 @@ function stubVault(
 }
 
 /** What an account sees and sets of its own. */
-function stubAccount(note: Note): Pick<AppParts, 'utility' | 'usage' | 'compliance' | 'preferences'> {
+function stubAccount(note: Note): Pick<AppDeps, 'utility' | 'usage' | 'compliance' | 'preferences'> {
   return {
     utility: stub<Utility>({
       luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
@@ -178,7 +178,7 @@ const WHOAMI: WhoAmI = {
 const METRICS = new Metrics();
 
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
-export function createStubParts(override: Partial<AppParts> = {}): StubParts {
+export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
   const asked: Asked[] = [];
   const lines: LogLine[] = [];
   const metered: string[] = [];

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
-import type { AppParts } from '../../server/boot/app.ts';
+import type { AppDeps } from '../../server/boot/app.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { nextTokenHeader } from '../../server/http/reply.ts';
 import { answerUnrouted, mountRoutes } from '../../server/http/request.ts';
@@ -178,7 +178,7 @@ export function stubRoutes(seen: Seen[]): readonly Route<unknown>[] {
 
 /** The stub routes as an application, with what the whole one does about unknown paths. */
 export function createStubApp(seen: Seen[]) {
-  return (parts: AppParts): Elysia => {
+  return (parts: AppDeps): Elysia => {
     const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
     app.onError(({ code, error, request }) =>
       answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),

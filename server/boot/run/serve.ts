@@ -3,7 +3,7 @@ import { buildForms } from '../../../forms/build.ts';
 import type { Config } from '../../config/config.ts';
 import { chosenSettings, recordServer, settingsDigest } from '../audit-record.ts';
 import { ensureFirstAccount } from '../first-account.ts';
-import { createHttpParts, httpConfigOf } from '../http.ts';
+import { createHttpDeps, httpConfigOf } from '../http.ts';
 import { openConfiguredListener } from '../listener.ts';
 import { openConfigured } from '../open.ts';
 import type { SupervisorLink } from '../processes/link.ts';
@@ -23,19 +23,19 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
     telemetry,
   );
   metrics.watch(vault.figures);
-  const httpParts = createHttpParts(vault, {
+  const httpDeps = createHttpDeps(vault, {
     ...{ http, bundles, unsafe, stagingUrl: config.stagingUrl },
     metrics,
     scrape: link && (() => link.scrape()),
     tracer,
     log: log.write,
   });
-  const { health } = httpParts;
+  const { health } = httpDeps;
   const isFirst = link === undefined || link.isFirst;
   if (isFirst) {
     health.hold('starting');
   }
-  const listener = await openConfiguredListener(config, httpParts, vault);
+  const listener = await openConfiguredListener(config, httpDeps, vault);
   // After the port is taken, so that a failed start never creates an account whose password was not shown.
   const first = isFirst ? await ensureFirstAccount(vault, config.bootstrap) : undefined;
   await recordServer(vault, 'server.start', config);

@@ -1,6 +1,6 @@
 import type { Elysia } from 'elysia';
 import { beginRequest, endRequest, errorReply, reportError } from '../context.ts';
-import type { HttpParts } from '../deps.ts';
+import type { HttpDeps } from '../deps.ts';
 import { answerUnrouted, isOnFormsHost, mountAll } from '../request.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
@@ -16,7 +16,7 @@ function json(value: object, status = 200): Response {
 }
 
 /** Health for supervisors and load balancers, and metrics for Prometheus. */
-export function operatorPages({ health, metrics, scrape }: HttpParts): readonly Page[] {
+export function operatorPages({ health, metrics, scrape }: HttpDeps): readonly Page[] {
   return [
     { path: '/health/live', isPublic: true, respond: () => json({ status: 'ok' }) },
     {
@@ -40,8 +40,8 @@ export function operatorPages({ health, metrics, scrape }: HttpParts): readonly 
   ];
 }
 
-async function answerPage(page: Page, request: Request, parts: HttpParts): Promise<Response> {
-  const ctx = beginRequest(request, { route: page.path }, parts);
+async function answerPage(page: Page, request: Request, deps: HttpDeps): Promise<Response> {
+  const ctx = beginRequest(request, { route: page.path }, deps);
   let response: Response;
   try {
     response = await page.respond(request);
@@ -49,21 +49,21 @@ async function answerPage(page: Page, request: Request, parts: HttpParts): Promi
     response.headers.set('X-Content-Type-Options', 'nosniff');
     response.headers.set('Referrer-Policy', 'no-referrer');
   } catch (error) {
-    response = errorReply(ctx, reportError(error, ctx, parts));
+    response = errorReply(ctx, reportError(error, ctx, deps));
   }
-  return endRequest(ctx, response, parts);
+  return endRequest(ctx, response, deps);
 }
 
 /** Mounts pages for GET and HEAD; other methods are rejected. */
-export function mountPages(app: Elysia, pages: readonly Page[], parts: HttpParts): void {
+export function mountPages(app: Elysia, pages: readonly Page[], deps: HttpDeps): void {
   for (const page of pages) {
     mountAll(app, page.path, ({ request }) => {
-      if (page.isPublic !== true && isOnFormsHost(parts.http, request)) {
-        return answerUnrouted(request, { route: '(none)' }, parts);
+      if (page.isPublic !== true && isOnFormsHost(deps.http, request)) {
+        return answerUnrouted(request, { route: '(none)' }, deps);
       }
       return request.method === 'GET' || request.method === 'HEAD'
-        ? answerPage(page, request, parts)
-        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, parts);
+        ? answerPage(page, request, deps)
+        : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps);
     });
   }
 }
