@@ -13,7 +13,7 @@ import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
   const shown = hasAdmin ? isPublic : undefined;
-  // Compressed once, and not by servers that nobody asks for it.
+  // Compressed once, at the first request for it.
   const documents = new Map<boolean, StaticFile>();
   const documentOf = (hasWebhooks: boolean): StaticFile => {
     const text = JSON.stringify(
@@ -36,14 +36,13 @@ function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
 /** Services of all routes, and the part around every request. */
 export interface AppDeps extends HttpDeps, RouteServices {}
 
-/** What an application has: everything, or only what is used without an account. */
+/** The routes and pages of an application: all, or only those that need no account. */
 type Extent = 'all' | 'public';
 
 /**
  * Builds the application: the routes of the table and the pages outside `/v1`, as far as they belong to it. A path outside
- * of the extent is an unknown one. It does not listen (see `listen/`).
- * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
- * without the framework's message.
+ * of the extent is an unknown one. It does not listen (see `listen/`). Replies of the framework, to an unknown path or an
+ * error inside it, are replaced by errors of the vault, without the framework's message.
  */
 export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
   const app = new Elysia({

@@ -7,10 +7,10 @@ import type { HttpConfig, HttpDeps } from '../http/deps.ts';
 import { Health } from '../http/health.ts';
 import type { System } from './assemble.ts';
 
-/** How long the body of a request may take to arrive. */
+/** Time limit for the body of a request. */
 const BODY_TIMEOUT_MS = 30_000;
 
-/** What the HTTP application needs in addition to the system. */
+/** Options of the HTTP application in addition to the system. */
 interface HttpOptions extends Pick<HttpDeps, 'http' | 'metrics' | 'scrape' | 'tracer' | 'log'> {
   readonly bundles: FormBundles;
   /** The API that form pages in test mode call; this server by default. */

@@ -15,11 +15,11 @@ const IDLE_SECONDS = 120;
 
 /** A listener that the other servers of the vault know of. */
 export interface AnnouncedListener extends Pick<Listener, 'startDraining' | 'close'> {
-  /** Whether a server of the same vault already listened on the port. */
+  /** True if a server of the same vault already listened on the port. */
   readonly isShared: boolean;
 }
 
-/** Where an application listens, and the settings that say so. */
+/** The address of an application, and the settings that it comes from. */
 interface Place {
   readonly host: string;
   readonly port: number;
@@ -98,7 +98,7 @@ function applicationsOf(config: Config, deps: AppDeps) {
 }
 
 /**
- * Listens on each configured address, on a port of its own or on one that servers of the same vault share, and announces
+ * Listens on each configured address, on a free port or one that servers of the same vault share, and announces
  * it. Rejects with a `StartError` when another program has a port, or an address cannot be used.
  */
 export async function openConfiguredListener(

@@ -7,14 +7,14 @@ import type { RedisTarget } from '../redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
 
-/** What a system is assembled from. */
+/** Options of a system. */
 export interface SystemOptions
   extends Pick<
     Config,
     'argon2' | 'workers' | 'prices' | 'proxyAllow' | 'proxyCa' | 'networkTokenRequesters' | 'redisWait'
   > {
   readonly redis: RedisTarget;
-  /** Makes Argon2id cheaper, see `divideArgon2Memory`: for tests, and refused in production. */
+  /** Makes Argon2id cheaper, see `divideArgon2Memory`: for tests, rejected in production. */
   readonly argon2Divisor?: number;
   /** The number of processes that share this machine; 1 by default. */
   readonly processes?: number;
@@ -28,7 +28,7 @@ export interface SystemOptions
   readonly restoring?: boolean;
   /** Rejects a Redis that must not be written to. Called before the first write. */
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
-  /** Where access events are delivered; nowhere by default. */
+  /** Destination of access events; none by default. */
   readonly auditSink?: AuditSink | undefined;
   /** Receives events for log, metrics and traces; a noop by default. */
   readonly recordEvent?: RecordEvent;

@@ -131,8 +131,8 @@ export const WEBHOOKS = {
 export const API: Api = { routes: ROUTES, webhooks: WEBHOOKS, schemas: [Tree] };
 
 /**
- * Whether a route is on the public listener, where there is another one: what is used without an account. The other
- * listener has every route.
+ * Returns true for a route that needs no account. If there are two listeners, the public one has these routes, and the
+ * other has all.
  */
 export function isPublic({ auth }: Pick<RouteShape, 'auth'>): boolean {
   return auth !== 'basic';

@@ -19,7 +19,7 @@ export const HALF_RESTORED =
   'This Redis holds an unfinished restore. Run the restore again with the same file, or empty this Redis.';
 
 /**
- * How many Argon2id jobs one of `processes` runs at the same time: its share of as many as fit into free memory while
+ * Returns the number of Argon2id jobs that one of `processes` runs at the same time: its share of as many as fit into free memory while
  * one core is left for other work.
  */
 function coldConcurrency(memoryKiB: number, processes: number): number {

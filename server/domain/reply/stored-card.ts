@@ -1,4 +1,4 @@
-/** The card in a stored object, whatever its members are called. */
+/** The card in a stored object, under any names of its members. */
 import { cardBrand } from '../card/brand.ts';
 import { cardDigits } from '../card/digits.ts';
 import { type CardRole, cardRole } from '../card/names.ts';
