@@ -48,6 +48,7 @@ function page(file: string, title: string, about: string, pages: readonly Entry[
 }
 
 const DECISIONS = [
+  page('decisions/nouns.md', 'Folders and services', 'Why nouns are folders and services classes'),
   page('decisions/audit-chain.md', 'Security log', 'How entries of the security log are linked'),
   page('decisions/record-revisions.md', 'Older copies of records', 'How a rolled back record is found'),
   page('decisions/backup.md', 'Backups', 'Why a backup is a walk, not a snapshot'),
