@@ -14,7 +14,8 @@ type Arguments<Input> = keyof Input extends never ? [] : [input: Input];
 
 /**
  * Each job of the threads as a method. It rejects with a VaultError: that of the handler, `overloaded` when no thread has
- * done the job in time, or `internal`, whose cause names class and frames of the error in the thread.
+ * done the job in time, or `internal`, whose cause names class and frames of the error in the thread. The code of a job is
+ * the handler of its name in `workers/jobs/<noun>/`.
  */
 type Jobs = {
   readonly [Name in keyof typeof JOBS]: (

@@ -100,8 +100,8 @@ export class Captures {
     private readonly crypto: Crypto,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
-    private readonly storing: ItemWriter,
-    private readonly reading: ItemReader,
+    private readonly writer: ItemWriter,
+    private readonly reader: ItemReader,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
@@ -121,7 +121,7 @@ export class Captures {
     if (token !== undefined) {
       rejectTokenOptions({ algorithm, overwrite: overwrite === false ? overwrite : undefined });
       const key = await this.keys.find(account, input.user);
-      await this.reading.check(key, { token, reference });
+      await this.reader.check(key, { token, reference });
       const own = { token, reference, smartParse, requiresSealed };
       return this.endpoints.create(ctx, 'capture', input, own, order);
     }
@@ -185,6 +185,7 @@ export class Captures {
     if (policy.isTold) {
       await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
     }
+    // Before an idempotent reply is kept: a repeat of the request counts nothing.
     await this.metering.request(ctx);
     return captured;
   }
@@ -229,7 +230,7 @@ export class Captures {
     const own = readingOf(endpoint, ctx, input.contentType);
     const { secret, body } = input;
     return this.auth.whileLive(endpoint, () =>
-      this.storing.storeUnder(ctx, key, request, (wanted) =>
+      this.writer.storeUnder(ctx, key, request, (wanted) =>
         this.crypto.captureItem({ params: { ...wanted, ...own }, records, secret, ...given, body }),
       ),
     );
@@ -244,7 +245,7 @@ export class Captures {
     }
     rejectTokenOptions({ number, algorithm, ttl, metadata });
     const { aid, user } = endpoint.key;
-    return this.storing.untilWritten(aid, user, token, () =>
+    return this.writer.untilWritten(aid, user, token, () =>
       this.auth.whileLive(endpoint, () => this.patchOnce(capture, token)),
     );
   }
@@ -260,13 +261,13 @@ export class Captures {
     const params = {
       ...actorOf(ctx, this.now()),
       ...{ aid: key.aid, kid: key.kid, token, reference: policy.reference },
-      ...{ seen: item.logLength, sadExpiresAt: this.storing.sadExpiry() },
+      ...{ seen: item.logLength, sadExpiresAt: this.writer.sadExpiry() },
       ...readingOf(endpoint, ctx, contentType),
     };
     const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
     await confirmAccount(ctx);
     this.metering.countAhead(ctx, 'capture');
-    return this.storing.writeOver(key, item, patched, seed);
+    return this.writer.writeOver(key, item, patched, seed);
   }
 }
 

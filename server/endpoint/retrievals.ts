@@ -20,7 +20,7 @@ const LIMIT = 1_024;
 export class Retrievals {
   constructor(
     private readonly rules: Rules,
-    private readonly reading: ItemReader,
+    private readonly reader: ItemReader,
     private readonly trees: VaultTrees,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
@@ -60,7 +60,7 @@ export class Retrievals {
     const opening = openingOf(endpoint, input);
     const onOpened = (): void => this.metering.countAhead(ctx, 'retrieve');
     const opened = await this.auth.whileLive(endpoint, () =>
-      this.reading.openOne(ctx, endpoint.key, opening, { token, reference, view, onOpened }),
+      this.reader.openOne(ctx, endpoint.key, opening, { token, reference, view, onOpened }),
     );
     if (opened === undefined) {
       throw new VaultError('token_not_found');

@@ -26,7 +26,7 @@ export function script(...parts: readonly string[]): Script {
   };
 }
 
-/** The connection of the stores to Redis. It throws a VaultError for every failure that a request may cause. */
+/** The connection of the stores to Redis: `ServerLink` or `ClusterLink`. It throws a VaultError for every failure that a request may cause. */
 export interface RedisLink {
   /** Runs a read-only command; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;

@@ -91,6 +91,7 @@ export class ItemWriter {
         case 'stale':
           return outcome;
         case 'exists':
+          // Other writers were first in all its attempts to write the log entry.
           throw new VaultError('overloaded');
         case 'damaged':
           throw new VaultError('integrity_failed');

@@ -1,5 +1,7 @@
 /** Stored connections as their owner sees them. */
 import { afterAll, describe, expect, test } from 'bun:test';
+import { Connection, CreateConnection, ReplaceConnection } from '../../server/connection/schema.ts';
+import { CONNECTION_MEMBERS, showConnection } from '../../server/domain/connection/connection.ts';
 import type { Answer } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
@@ -102,5 +104,32 @@ describe('a connection is rejected at its place', () => {
     expect(answer.status).toBe(400);
     expect(answer.field).toStartWith(field);
     expect((await at('GET', 'bad')).outcome).toBe('404 connection_not_found');
+  });
+});
+
+describe('the published schema has the members', () => {
+  test('that the thread reads', () => {
+    for (const schema of [CreateConnection, ReplaceConnection]) {
+      expect(Object.keys(schema.properties).sort()).toEqual(CONNECTION_MEMBERS.toSorted());
+    }
+  });
+
+  test('that the thread shows', () => {
+    const whole = {
+      baseUrl: HOST,
+      headers: [],
+      clientCertId: 'cert',
+      methods: ['GET' as const],
+      paths: ['/'],
+      sign: { ...FULL.sign, algorithm: 'hmac-sha-256' as const },
+      timeoutMs: 5_000,
+      rules: ['r'],
+      reply: ['id'],
+      createdAt: 0,
+      updatedAt: 0,
+    };
+    expect(Object.keys(showConnection('id', whole)).sort()).toEqual(
+      Object.keys(Connection.properties).sort(),
+    );
   });
 });

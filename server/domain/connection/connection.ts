@@ -68,7 +68,8 @@ interface ConnectionOptions {
   readonly previous?: ConnectionSettings | undefined;
 }
 
-const NAMES = [
+/** The members of a body. */
+export const CONNECTION_MEMBERS = [
   ...['id', 'base_url', 'headers', 'client_cert_id', 'methods'],
   ...['paths', 'sign', 'timeout_ms', 'rules', 'reply'],
 ];
@@ -213,7 +214,7 @@ export function readConnection(
   { id, refuseUnknown, mayReveal, previous }: ConnectionOptions,
 ): { readonly id: string; readonly settings: ConnectionSettings } {
   if (refuseUnknown) {
-    rejectOthers(body, NAMES, 'body');
+    rejectOthers(body, CONNECTION_MEMBERS, 'body');
   }
   const { pathsMax } = CONNECTION_LIMITS;
   const named = readId(member(body, 'id'), id);

@@ -19,7 +19,7 @@ import {
   type StoreParams,
 } from './jobs.ts';
 import { createPacking, endString, packed, writeBytes } from './page.ts';
-import { type ItemWriter, invalidAt, sealNew } from './records.ts';
+import { invalidAt, type SealingKey, sealNew } from './records.ts';
 
 const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
@@ -100,7 +100,7 @@ function sealOne(
   params: StoreItemsParams,
   text: Uint8Array,
   index: number,
-  key: ItemWriter,
+  key: SealingKey,
   own: OwnParams,
 ): StoredParts & { readonly facts: BatchFacts } {
   const { imported } = params;

@@ -232,7 +232,7 @@ export function logEntry(
 }
 
 /** The owner that an item is sealed to, and the key of its token; an empty `tokenKey` makes random tokens only. */
-export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
+export type SealingKey = ItemOwner & { readonly tokenKey: Uint8Array };
 
 /** Skipped candidates in a row that cannot happen randomly (each is skipped with less than 3% probability). */
 const CANDIDATES_MAX = 64;
@@ -335,7 +335,7 @@ export function sealNew(
   context: ThreadContext,
   params: StoreParams,
   object: JsonObject,
-  writer: ItemWriter,
+  writer: SealingKey,
 ): StoredParts {
   const number = findNumber(object, params.number);
   if (number === undefined) {
