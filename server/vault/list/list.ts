@@ -17,6 +17,7 @@ import {
   countOf,
   type ItemPage,
   type ItemPages,
+  itemFilter,
   joinedTexts,
   type PageOpening,
   type PageOptions,
@@ -213,7 +214,7 @@ export class VaultTrees {
   }
 
   private async listPage({ aid, kid }: KeyRef, filter: ListFilter, page: ItemPage) {
-    const params = { aid, kid, now: this.now(), ...filter };
+    const params = { aid, kid, now: this.now(), ...itemFilter(filter) };
     return joinedTexts(await this.crypto.listItems({ params, page: page.fields }));
   }
 }

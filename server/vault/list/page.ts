@@ -56,6 +56,19 @@ export interface PageOpening {
   readonly operation: 'decrypt' | 'retrieve';
 }
 
+/**
+ * The part of a filter that the threads apply. The filter of a listing has more members, such as the passphrase of a request:
+ * none of them reaches a job, where it could replace the account or the masks.
+ */
+export function itemFilter({
+  reference,
+  reference_prefix,
+  metadata,
+  expires_before,
+}: ItemFilter): ItemFilter {
+  return { reference, reference_prefix, metadata, expires_before };
+}
+
 /** Reads items page by page under fair queueing, so that requests of other accounts come between. */
 export class ItemPages {
   constructor(
@@ -124,7 +137,8 @@ export class ItemPages {
     select: ItemFilter & { readonly named?: readonly (string | null)[] },
   ) {
     const { aid, kid } = key;
-    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...select };
+    const { named } = select;
+    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...itemFilter(select), named };
     const decrypt = (fields: PageFields) =>
       this.crypto.decryptItems({ params, opening, rules, page: fields });
     let opened = await recover(decrypt(page.fields), 'integrity_failed', undefined);
