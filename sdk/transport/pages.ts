@@ -99,17 +99,23 @@ export function createTrail(): (nextToken: string | undefined) => string | undef
   };
 }
 
-/** The iteration over a listing, from `next_token` or from its first page. */
+/** Iterates over a listing, from `next_token` or from its first page. The query is read now, not with each page. */
 export function pagesOf<Query extends { readonly next_token?: string | undefined }, T>(
   list: (query: Query, options?: CallOptions) => Promise<Page<T>>,
 ): (query?: Query, options?: CallOptions) => Pages<T> {
-  return async function* pages(query = {} as Query, options) {
-    const trail = createTrail();
-    let next_token = trail(query.next_token);
-    do {
-      const page = await list({ ...query, next_token }, options);
-      yield page;
-      next_token = trail(page.next_token);
-    } while (next_token !== undefined);
-  };
+  return (query = {} as Query, options) => walk(list, { ...query }, options);
+}
+
+async function* walk<Query extends { readonly next_token?: string | undefined }, T>(
+  list: (query: Query, options?: CallOptions) => Promise<Page<T>>,
+  query: Query,
+  options: CallOptions | undefined,
+): Pages<T> {
+  const trail = createTrail();
+  let next_token = trail(query.next_token);
+  do {
+    const page = await list({ ...query, next_token }, options);
+    yield page;
+    next_token = trail(page.next_token);
+  } while (next_token !== undefined);
 }

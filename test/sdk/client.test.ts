@@ -200,6 +200,22 @@ describe('pages', () => {
     }
     expect(peer.seen.map(({ url }) => url.search)).toEqual(['?next_token=n7']);
   });
+
+  test('keep the query that they were called with', async () => {
+    const { peer, client } = setUp(json({}, { 'X-Vault-Next-Token': 'n1' }), json({}), json({}));
+    const query = { user: 'first' };
+    const first = client.vault.pages(query);
+    query.user = 'second';
+    const second = client.vault.pages(query);
+    query.user = 'third';
+    await Array.fromAsync(first);
+    await Array.fromAsync(second);
+    expect(peer.seen.map(({ url }) => url.search)).toEqual([
+      '?user=first',
+      '?user=first&next_token=n1',
+      '?user=second',
+    ]);
+  });
 });
 
 test.each(['client', 'checkout', 'desk'] as const)('the %s shows no credentials', (name) => {
