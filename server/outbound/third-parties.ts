@@ -25,7 +25,12 @@ export interface Requester {
   readonly headers: Secret<Readonly<Record<string, string>>>;
 }
 
-export interface ProxiedRequest extends CallTerms {
+/** The terms of a call for an account. Its hosts cannot be left out, since a call without hosts may go to any. */
+interface AccountTerms extends CallTerms {
+  readonly hosts: readonly string[];
+}
+
+export interface ProxiedRequest extends AccountTerms {
   /** The value of `X-Vault-Request-Id`, the same in every attempt. */
   readonly id: string;
   readonly request: Secret<OutgoingRequest>;
@@ -34,14 +39,14 @@ export interface ProxiedRequest extends CallTerms {
 }
 
 /** A request that passes through, with headers as they are. */
-export interface RelayedRequest extends CallTerms {
+export interface RelayedRequest extends AccountTerms {
   readonly request: Secret<OutgoingRequest>;
   /** Returns the reply with its head; otherwise it is read whole, and decoded. */
   readonly stream: boolean;
   readonly decodes: boolean;
 }
 
-export interface WebhookRequest extends WebhookMessage, CallTerms {
+export interface WebhookRequest extends WebhookMessage, Pick<AccountTerms, 'owner' | 'hosts' | 'deadlineMs'> {
   readonly url: string;
 }
 

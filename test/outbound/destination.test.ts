@@ -8,7 +8,12 @@ import {
   type DestinationFault,
 } from '../../server/outbound/destination.ts';
 import { createOutbound } from '../../server/outbound/https.ts';
-import { ThirdParties } from '../../server/outbound/third-parties.ts';
+import {
+  type ProxiedRequest,
+  type RelayedRequest,
+  ThirdParties,
+  type WebhookRequest,
+} from '../../server/outbound/third-parties.ts';
 import { startListener, stopTargets } from './target.ts';
 
 const policy = createAddressPolicy({ allow: [] });
@@ -191,4 +196,17 @@ describe('with a list of hosts', () => {
     expect(await send(call)).toEqual(refused);
     expect(asked).toBe(0);
   });
+});
+
+test('a call for an account cannot leave out its hosts, without which it may go to any', () => {
+  type Hosts<Call extends { readonly hosts?: unknown }> = undefined extends Call['hosts']
+    ? 'optional'
+    : 'needed';
+  // The compiler compares them.
+  const hosts: readonly [Hosts<ProxiedRequest>, Hosts<RelayedRequest>, Hosts<WebhookRequest>] = [
+    'needed',
+    'needed',
+    'needed',
+  ];
+  expect(new Set(hosts)).toEqual(new Set(['needed']));
 });
