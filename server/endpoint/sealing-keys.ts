@@ -65,8 +65,8 @@ export class SealingKeys {
     const { kid, publicKey } = await this.crypto.describeSealingKey({ day: name, record });
     const published: SealingKey = {
       kid,
-      suite: 'P256-HKDF-SHA256-AES256GCM',
       public_key: publicKey.toBase64({ alphabet: 'base64url', omitPadding: true }),
+      suite: 'P256-HKDF-SHA256-AES256GCM',
       expires_at: formatExpiry(endsAt),
     };
     this.published.set(name, published);
