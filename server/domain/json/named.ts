@@ -20,11 +20,11 @@ const CHARACTERS_MAX = 255;
 /** `[*]`, `[0]`, `["name"]` or a plain name; indexes have at most nine digits. */
 const TOKEN = /\[(?:(\*|0|[1-9]\d{0,8})|("(?:[^"\\]|\\.)*"))\]|([^.[\]]+)/y;
 
-/** The text of a JSON string literal; undefined if it is invalid or has a lone surrogate. */
+/** The text of a JSON string literal; undefined if it is invalid or has a lone surrogate that is not escaped. */
 function readLiteral(literal: string): string | undefined {
   try {
-    const name: unknown = JSON.parse(literal);
-    return typeof name === 'string' && name.isWellFormed() ? name : undefined;
+    const name: unknown = literal.isWellFormed() ? JSON.parse(literal) : undefined;
+    return typeof name === 'string' ? name : undefined;
   } catch {
     return undefined;
   }
