@@ -135,8 +135,12 @@ describe('over a socket', () => {
     const read = new Response(stream).bytes().catch((error: unknown) => error);
     await held.reached;
     abort.abort(new Error('gone'));
-    held.release();
     expect(await read).toEqual(new Error('gone'));
+    // The last page waits until the server knows.
+    while (server.pendingRequests > 0) {
+      await Bun.sleep(5);
+    }
+    held.release();
     await server.stop(true);
     // The server learns of it by itself, and ends what is under way.
     while (inFlight().open > 0) {
