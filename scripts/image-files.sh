@@ -9,6 +9,8 @@ mkdir -p "$target"
 [ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
 
 cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
+# Bundles that a check has built here: the server builds its own.
+rm -rf "$target/forms/dist"
 mkdir "$target/sdk"
 cp -R sdk/openapi.json sdk/seal "$target/sdk"
 (cd "$target" && bun install --frozen-lockfile --production --silent)
