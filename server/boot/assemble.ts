@@ -85,9 +85,7 @@ import { SinkStore } from '../sink/store.ts';
 import { AuditStream } from '../sink/stream.ts';
 import { streamAll, type WantedEvents } from '../sink/stream-all.ts';
 import { openAuditSink } from '../sink/target.ts';
-import type { RecordEvent } from '../telemetry/events.ts';
 import type { GaugeSources } from '../telemetry/gauges.ts';
-import type { Observer } from '../telemetry/observer.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
 import { UsageReports } from '../usage/usage.ts';
 import { Utility } from '../utility/utility.ts';
@@ -107,7 +105,7 @@ import { RewriteStore } from '../vault/store/sad-rewrite.ts';
 import { Vault } from '../vault/vault.ts';
 import { ItemWriter } from '../vault/writer.ts';
 import { createBackground } from './background.ts';
-import type { SystemOptions } from './options.ts';
+import type { ObservedOptions, SystemOptions } from './options.ts';
 import { removeAccount, sweep } from './sweep.ts';
 import { HALF_RESTORED, openWorkers } from './workers.ts';
 
@@ -142,10 +140,7 @@ export async function assemble(options: SystemOptions) {
  * Assembles the system on an open connection, in the order in which its parts need each other: threads and root keys,
  * stores, services by noun, recurring work.
  */
-async function assembleOn(
-  redis: RedisLink,
-  options: SystemOptions & { readonly observer: Observer; readonly recordEvent: RecordEvent },
-) {
+async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const { settings, ring, auditSink, observer, recordEvent, now = Date.now } = options;
   const randomId = createRandomId();
   const random = (): number => randomInt(FRACTIONS) / FRACTIONS;
@@ -495,10 +490,9 @@ async function assembleOn(
 
   // Everything above that routes, commands, the sweep or tests use.
   const stores = {
-    ...{ accountStore, auditStore, binStore, censusStore, certificateStore, complianceStore },
-    ...{ connectionStore, credentialStore, csrStore, endpointStore, formStore, headsStore },
-    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore, rewriteStore },
-    ...{ ruleStore, sealingStore, sinkStore, surveyStore, usageStore },
+    ...{ accountStore, auditStore, binStore, certificateStore, endpointStore, formStore, headsStore },
+    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore },
+    ...{ surveyStore, usageStore },
   };
   const services = {
     ...{ accountRecords, accounts, admission, audit, auditCheckpoints, auditListing },
@@ -509,7 +503,7 @@ async function assembleOn(
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
     /** Writes all events of logs, see `streamAll`. */
     streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
-      streamAll({ ...stores, crypto, accounts: accountsOfLogs, recordEvent }, wanted, write),
+      streamAll({ ...stores, sinkStore, crypto, accounts: accountsOfLogs, recordEvent }, wanted, write),
   };
 
   // Recurring work.

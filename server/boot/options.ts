@@ -36,6 +36,12 @@ export interface SystemOptions
   readonly observer?: Observer;
 }
 
+/** Options whose observer and recorder are set, as noops if the caller gave none. */
+export interface ObservedOptions extends SystemOptions {
+  readonly observer: Observer;
+  readonly recordEvent: RecordEvent;
+}
+
 /** The settings of the services, from a configuration. Durations in ms, where 0 means unlimited. */
 export function settingsOf(config: Config): ServiceSettings {
   const { env, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;

@@ -6,7 +6,7 @@ import { Pool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { type Crypto, createCrypto } from '../crypto/client.ts';
 import type { Installation, InstallationStore } from '../installation/store.ts';
-import type { SystemOptions } from './options.ts';
+import type { ObservedOptions } from './options.ts';
 
 /** The number of partitions of a key in a new installation. */
 const BUCKETS = 16;
@@ -46,20 +46,13 @@ async function openInstallation(store: InstallationStore, crypto: Crypto): Promi
   return installation;
 }
 
-/** The options that threads depend on. */
-type WorkerOptions = Pick<
-  SystemOptions,
-  'settings' | 'ring' | 'argon2' | 'argon2Divisor' | 'workers' | 'processes'
-> &
-  Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
-
 /**
  * Starts the worker threads with the keys of this vault, and resolves when all of them accept jobs. Rejects with a
  * `StartError` when the master key does not open the data in this Redis, or a restore is unfinished.
  */
 export async function openWorkers(
   store: InstallationStore,
-  { settings, ring, argon2, argon2Divisor, workers, processes = 1, observer, recordEvent }: WorkerOptions,
+  { settings, ring, argon2, argon2Divisor, workers, processes = 1, observer, recordEvent }: ObservedOptions,
 ) {
   const cell = createRootCell();
   const workerData: ThreadData = {
