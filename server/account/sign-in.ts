@@ -37,6 +37,7 @@ type Verified = VerifiedPassword | VerifiedCredential;
 interface VerifiedPassword {
   readonly kind: 'password';
   readonly name: string;
+  readonly aid: string;
   readonly phc: string;
   readonly guessId: string;
 }
@@ -53,8 +54,8 @@ export interface Recalled {
   readonly digest: string;
   /** The password hash that they matched. */
   readonly proof: string | undefined;
-  /** The account as it was read last, if these credentials were right for it. */
-  readonly assumed: SignedInAccount | undefined;
+  /** The id of the account that they were right for last; undefined when nothing is remembered. */
+  readonly aid: string | undefined;
   /** The account as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
   readonly known: Promise<SignedInAccount | undefined> | undefined;
 }
@@ -83,25 +84,13 @@ export class SignIns {
     const digest = this.crypto.digestSecret(ip, header);
     const earlier = this.verified.get(digest);
     if (earlier === undefined) {
-      return { digest, proof: undefined, assumed: undefined, known: undefined };
+      return { digest, proof: undefined, aid: undefined, known: undefined };
     }
     const known = this.observer.step('sign_in', () => this.confirm(earlier));
     // A request that fails before its sign-in does not wait for this.
     known.catch(() => undefined);
     const proof = earlier.kind === 'password' ? earlier.phc : undefined;
-    return { digest, proof, assumed: this.lastKnown(earlier), known };
-  }
-
-  /** Lets a request act for a remembered account while that is confirmed, by `confirmAccount`; undefined without one. */
-  assumeAccount(ctx: RequestContext, { assumed, proof, known }: Recalled): AccountContext | undefined {
-    if (assumed === undefined || known === undefined) {
-      return undefined;
-    }
-    ctx.signInProof = proof;
-    ctx.accountCheck = known.then((now) => now === assumed);
-    ctx.accountCheck.catch(() => undefined);
-    this.observer.count('sign_in', 'cached');
-    return actFor(ctx, assumed.account);
+    return { digest, proof, aid: aidOf(earlier), known };
   }
 
   /** Signs a request in. Rejects with `unauthenticated` or `too_many_failures`. Verifications and rejections are logged. */
@@ -145,15 +134,6 @@ export class SignIns {
     return known;
   }
 
-  /** Returns the account of a sign-in as it was read last, if the sign-in would still succeed. */
-  private lastKnown(verified: Verified): SignedInAccount | undefined {
-    if (verified.kind === 'credential') {
-      return this.credentialSignIn.lastKnown(verified);
-    }
-    const last = this.records.lastKnown(verified.name);
-    return last && this.isRightNow(last, verified) ? last : undefined;
-  }
-
   /** Returns whether the password that was verified still signs in to the account. */
   private isRightNow(known: KnownAccount, { phc }: VerifiedPassword): boolean {
     return known.phc === phc || hashesOf(known, this.now()).some((hash) => hash.phc === phc);
@@ -178,7 +158,8 @@ export class SignIns {
     const signedIn = await this.verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
       this.verify(ctx, credentials, record, guess),
     );
-    this.verified.set(digest, { kind: 'password', name, phc: signedIn.proof ?? '', guessId: guess.id });
+    const { aid } = signedIn.known.account;
+    this.verified.set(digest, { kind: 'password', name, aid, phc: signedIn.proof ?? '', guessId: guess.id });
     return signedIn;
   }
 
@@ -223,6 +204,10 @@ export class SignIns {
       this.audit.recordSoon(owner.then((known) => entryOf(ctx, name, known, outcome)));
     }
   }
+}
+
+function aidOf(verified: Verified): string {
+  return verified.kind === 'password' ? verified.aid : verified.name.aid;
 }
 
 /** Returns the entry of a sign-in; one under an unknown name is in the operator's log. */

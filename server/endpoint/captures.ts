@@ -11,8 +11,8 @@ import {
   type AccountContext,
   actFor,
   actorOf,
-  confirmAccount,
   type RequestContext,
+  rejectAbandoned,
 } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
@@ -265,7 +265,7 @@ export class Captures {
       ...readingOf(endpoint, ctx, contentType),
     };
     const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
-    await confirmAccount(ctx);
+    rejectAbandoned(ctx);
     this.metering.countAhead(ctx, 'capture');
     return this.writer.writeOver(key, item, patched, seed);
   }

@@ -7,7 +7,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { CHUNK_BYTES } from '../domain/text/lines.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
 import { type KeyOpener, namedInBody } from '../key/opener.ts';
-import { type AccountContext, confirmAccount } from '../request/context.ts';
+import type { AccountContext } from '../request/context.ts';
 import { requireUnmasked } from '../request/permission.ts';
 import type { TreeBranch, VaultTrees } from '../vault/list/list.ts';
 import { type ExportRequest, TIME_EXPECTED } from './schema.ts';
@@ -50,7 +50,6 @@ export class Exports {
       readonly onItems?: (count: number) => void;
     },
   ): Promise<ReadableStream<Uint8Array>> {
-    await confirmAccount(ctx);
     requireUnmasked(ctx.account);
     const { aid } = ctx.account;
     const stored_after = timeOf('stored_after', times.stored_after);

@@ -34,7 +34,6 @@ const exportItems = defineRoute({
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['decrypt'],
   idempotent: false,
-  confirmsAccount: true,
   audit: { action: 'vault.export', of: 'all', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body, passphrase }, services: Needs) => ({
     stream: await services.exports.exportItems(ctx, { ...body, passphrase }),

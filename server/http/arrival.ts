@@ -174,8 +174,6 @@ function recallCaller({ deps }: CallReader, ctx: HttpContext): Recalled {
 export interface Received {
   readonly recalled: Recalled | undefined;
   readonly bytes: Uint8Array | undefined;
-  /** The account whose rate counted it. A request that is handled again is not counted again. */
-  ratedAid: string | undefined;
 }
 
 /**
@@ -210,7 +208,7 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   const length = body.kind === 'none' ? 0 : rejectLargeBody(request.headers, body.bytesMax);
   const recalled = route.auth === 'basic' ? recallCaller(reader, ctx) : undefined;
   if (body.kind === 'none') {
-    return { recalled, bytes: undefined, ratedAid: undefined };
+    return { recalled, bytes: undefined };
   }
   if (length !== 0 && request.headers.has('content-encoding')) {
     throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
@@ -225,7 +223,7 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
     length,
     body.bytesMax,
     deps.http.bodyTimeoutMs,
-    (cut) => waitForBody(ctx, deps, ctx.account ?? recalled?.assumed?.account, length, cut),
+    (cut) => waitForBody(ctx, deps, ctx.account?.aid ?? recalled?.aid, length, cut),
     length === undefined ? (arrived) => growBody(ctx, deps, arrived) : undefined,
   );
   ctx.body = 'read';
@@ -235,29 +233,21 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   return {
     recalled: isOld || ctx.account !== undefined ? recallCaller(reader, ctx) : recalled,
     bytes,
-    ratedAid: undefined,
   };
 }
 
-/** Admits a request: credentials, rate, admission. With `assumes`, a recently verified account is confirmed later. */
+/** Admits a request: credentials, rate of the account, admission. */
 export async function admit(
   { route, deps, isWrite }: CallReader,
   ctx: HttpContext,
-  received: Received,
-  assumes: boolean,
+  { recalled }: Received,
 ): Promise<void> {
-  const { recalled } = received;
   if (recalled !== undefined) {
-    const { signIns, rates } = deps;
-    const assumed =
-      assumes && route.confirmsAccount === true ? signIns.assumeAccount(ctx, recalled) : undefined;
-    const { account } =
-      assumed ?? (await signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
+    const { account } = await deps.signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
     authorizeRoute(route, ctx);
-    const rate = received.ratedAid === account.aid ? undefined : rates.account(account);
+    const rate = deps.rates.account(account);
     if (rate !== undefined) {
       await rate;
-      received.ratedAid = account.aid;
     }
   }
   // All addresses of an IPv6 network are one owner.

@@ -189,11 +189,11 @@ interface BodyOwner {
 export function waitForBody(
   ctx: BodyOwner,
   { bodies }: { readonly bodies: BodyBudget },
-  account: { readonly aid: string } | undefined,
+  aid: string | undefined,
   length: number | undefined,
   cut: Cut,
 ): void {
-  ctx.held ??= bodies.hold(account?.aid ?? networkOf(ctx.ip), length ?? 0, 'account');
+  ctx.held ??= bodies.hold(aid ?? networkOf(ctx.ip), length ?? 0, 'account');
   bodies.wait(ctx.held, cut);
 }
 

@@ -2,15 +2,13 @@ import type { TSchema } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../core/errors.ts';
-import { runAtTickEnd } from '../core/tick-end.ts';
-import { confirmAccount, hasAccount, rejectAbandoned } from '../request/context.ts';
+import { hasAccount, rejectAbandoned } from '../request/context.ts';
 import {
   admit,
   arrivalOf,
   type CallReader,
   compileCallReader,
   type Found,
-  type Received,
   readCall,
   receive,
 } from './arrival.ts';
@@ -71,7 +69,6 @@ function compileRoute<Needs>(route: Route<Needs>, deps: HttpDeps, services: Need
 }
 
 interface Progress {
-  received: Received | undefined;
   call: Call | undefined;
   /** Set when the route has done its work. */
   reply: Reply | undefined;
@@ -83,26 +80,17 @@ async function handle(
   found: Found,
   deps: HttpDeps,
   progress: Progress,
-  assumes: boolean,
 ): Promise<Response> {
   const { reader, route, isRecorded } = mounted;
-  const received = progress.received ?? (await receive(reader, ctx));
-  progress.received = received;
-  await admit(reader, ctx, received, assumes);
+  const received = await receive(reader, ctx);
+  await admit(reader, ctx, received);
   const read = readCall(reader, ctx, found.params, received);
   const call = read instanceof Promise ? await read : read;
   progress.call = call;
-  if (route.confirmsAccount !== true && route.auth === 'basic' && route.method !== 'GET') {
-    // By then, data in the same segment as the request was read. Other routes check before their effect.
-    await new Promise<void>(runAtTickEnd);
-    rejectAbandoned(ctx.request);
-  }
+  rejectAbandoned(ctx);
   const reply = await mounted.handle(call);
   mounted.checkReply?.(reply);
   progress.reply = reply;
-  if (ctx.accountCheck !== undefined) {
-    await confirmAccount({ accountCheck: ctx.accountCheck });
-  }
   // A change is recorded first. A read is counted first: a full Redis still accepts records, but no counts, and repeated
   // reads must not fill it further.
   if (isRecorded && route.method !== 'GET') {
@@ -146,7 +134,6 @@ async function fail(
     if (failure.code === 'overloaded' && !isComing) {
       // Releases its slot and its body before the delay.
       deps.admission.leave(ctx);
-      progress.received = undefined;
       progress.call = undefined;
       await deps.admission.holdBack();
     }
@@ -156,49 +143,16 @@ async function fail(
   }
 }
 
-/**
- * True if a failed request assumed an account that has changed; it has had no effect. Rejects if the account cannot be read,
- * in place of the first error, which may be about an account that is no longer the caller's.
- */
-async function wasMistaken({ accountCheck }: HttpContext): Promise<boolean> {
-  return accountCheck !== undefined && !(await accountCheck);
-}
-
-function handleAgain(
-  mounted: MountedRoute,
-  ctx: HttpContext,
-  found: Found,
-  deps: HttpDeps,
-  progress: Progress,
-): Promise<Response> {
-  deps.admission.leave(ctx);
-  Object.assign(ctx, {
-    account: undefined,
-    credentialId: undefined,
-    signInProof: undefined,
-    accountCheck: undefined,
-  });
-  Object.assign(progress, { call: undefined, reply: undefined });
-  return handle(mounted, ctx, found, deps, progress, false);
-}
-
 async function respond(
   mounted: MountedRoute,
   ctx: HttpContext,
   found: Found,
   deps: HttpDeps,
 ): Promise<Response> {
-  const progress: Progress = { received: undefined, call: undefined, reply: undefined };
+  const progress: Progress = { call: undefined, reply: undefined };
   let response: Response;
   try {
-    try {
-      response = await handle(mounted, ctx, found, deps, progress, true);
-    } catch (error) {
-      if (!(await wasMistaken(ctx))) {
-        throw error;
-      }
-      response = await handleAgain(mounted, ctx, found, deps, progress);
-    }
+    response = await handle(mounted, ctx, found, deps, progress);
   } catch (error) {
     response = await fail(mounted, ctx, error, progress, deps);
   } finally {

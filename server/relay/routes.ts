@@ -73,7 +73,6 @@ function relayBy(method: Method): Route<Needs> {
     ],
     meter: ['proxy_attempt'],
     idempotent: false,
-    confirmsAccount: true,
     audit: {
       action: 'proxy.send',
       of: 'errors',

@@ -93,8 +93,6 @@ export interface RequestContext extends RequestOrigin {
   account: Account | undefined;
   /** The password hash that its sign-in matched, which a change of the password replaces. */
   signInProof: string | undefined;
-  /** Resolves with true if the assumed account is the stored one; undefined if nothing is to confirm. See `confirmAccount`. */
-  accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
   /** The change of a record with a revision, for its entry in the security log. */
   change: RecordChange | undefined;
@@ -116,7 +114,6 @@ export function createContext(origin: RequestOrigin): RequestContext {
     credentialId: undefined,
     account: undefined,
     signInProof: undefined,
-    accountCheck: undefined,
     usage: { counted: undefined, ahead: undefined },
     change: undefined,
     idempotencyKey: undefined,
@@ -137,29 +134,8 @@ export function actFor(ctx: RequestContext, account: Account): AccountContext {
   return ctx as AccountContext; // It has one from here on.
 }
 
-/** Thrown if the account has changed since a request assumed it. The request has had no effect yet, and is handled again. */
-export class AccountChangedError extends Error {
-  override readonly name = 'AccountChangedError';
-}
-
-/**
- * Confirms that password, rights and preferences of the account are stored as the request assumes. Awaited before the first
- * effect of the request, and before its reply contains data. With `request`, also rejects an abandoned request, so that a
- * request without a reply has no effect.
- */
-export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
-  const { accountCheck } = ctx;
-  if (accountCheck !== undefined) {
-    if (!(await accountCheck)) {
-      throw new AccountChangedError();
-    }
-    ctx.accountCheck = undefined;
-  }
-  rejectAbandoned(ctx.request);
-}
-
 /** Rejects a request whose connection is closed, as the runtime does when a second request arrives before the reply. */
-export function rejectAbandoned(request: RequestContext['request']): void {
+export function rejectAbandoned({ request }: RequestContext): void {
   if (request?.signal.aborted === true) {
     throw new VaultError('connection_closed');
   }

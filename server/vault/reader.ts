@@ -7,7 +7,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { type Done, done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Fenced } from '../redis/records/fence.ts';
-import { type Account, type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
+import { type Account, type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
 import type { Rules } from '../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from './card-metadata.ts';
 import type { ItemParts, ItemStore } from './store/items.ts';
@@ -69,7 +69,7 @@ export class ItemReader {
     if (out.kind !== 'opened') {
       return out;
     }
-    await confirmAccount(ctx);
+    rejectAbandoned(ctx);
     onOpened();
     const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen);
     if (logged.kind !== 'appended') {

@@ -35,7 +35,6 @@ interface Attempt {
   readonly action: Attempted;
   readonly outcome: ErrorCode;
   readonly actor: ActorParams;
-  readonly accountCheck: Promise<boolean> | undefined;
 }
 
 /**
@@ -61,14 +60,13 @@ export class Rejections {
 
   /** Records an attempt that has ended with an error, and returns at once. Ignores faults, limits and other errors. */
   record(ctx: AccountContext, item: AttemptedItem, action: Attempted, error: unknown): void {
-    const { accountCheck, account } = ctx;
-    const { aid } = account;
+    const { aid } = ctx.account;
     const isRejection = error instanceof VaultError && error.status <= STATUS_MAX && !this.logged.has(error);
     if (!isRejection || !this.admits(aid, item)) {
       return;
     }
     const actor = actorOf(ctx, this.now());
-    const attempt = { aid, item, action, outcome: error.code, actor, accountCheck };
+    const attempt = { aid, item, action, outcome: error.code, actor };
     this.waiting += 1;
     const line = (this.lines.get(aid) ?? Promise.resolve())
       // After the reply was sent.
@@ -126,11 +124,7 @@ export class Rejections {
     return true;
   }
 
-  private async write({ aid, item, action, outcome, actor, accountCheck }: Attempt): Promise<void> {
-    if (accountCheck !== undefined && !(await accountCheck)) {
-      // The caller has not proven a password of the account.
-      return;
-    }
+  private async write({ aid, item, action, outcome, actor }: Attempt): Promise<void> {
     const { token } = item;
     const { kid } = 'kid' in item ? item : await this.keys.find({ aid }, item.user);
     for (let tries = 0; tries < TRIES_MAX; tries++) {

@@ -65,7 +65,6 @@ const storeItem = defineRoute({
   ],
   meter: ['store'],
   idempotent: true,
-  confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.vault.store(ctx, { ...query, passphrase, body });
@@ -100,7 +99,6 @@ const readItems = defineRoute({
   ],
   meter: ['decrypt', 'list'],
   idempotent: false,
-  confirmsAccount: true,
   audit: {
     action: 'item.decrypt',
     of: 'errors',

@@ -6,7 +6,7 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { type Done, type KeyOpener, provenMissing, type Retry, type Unlocked } from '../key/opener.ts';
-import { type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
+import { type AccountContext, actorOf } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
 import { sightOf } from '../request/permission.ts';
@@ -79,7 +79,6 @@ export class Vault {
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    await confirmAccount(ctx);
     const { key } = await this.keys.prove(ctx, user, passphrase);
     const facts = [return_fingerprint, ttl, metadata];
     // A key that was deleted and created again under the same name has another id.

@@ -14,7 +14,7 @@ import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { formatExpiry, formatStoredAt } from '../domain/text/time.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
-import { type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
+import { type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
 import type { CardMetadataSource } from './card-metadata.ts';
 import type { TokenInfo } from './schema.ts';
 import type { ItemStore, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
@@ -80,7 +80,7 @@ export class ItemWriter {
       if (sealed.kind === 'warm_miss') {
         return sealed;
       }
-      await confirmAccount(ctx);
+      rejectAbandoned(ctx);
       request.onSealed?.();
       const { facts } = sealed;
       const outcome = await this.writeItem(key.kid, params, sealed, request);

@@ -213,8 +213,7 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
     }),
     credentials: stubCredentials(note),
     signIns: stub<SignIns>({
-      recall: () => ({ digest: '', proof: undefined, assumed: undefined, known: undefined }),
-      assumeAccount: () => undefined,
+      recall: () => ({ digest: '', proof: undefined, aid: undefined, known: undefined }),
       signIn: async (ctx, _recalled, readCredentials) => {
         const credentials = readCredentials();
         if (credentials.kind === 'credential') {

@@ -92,12 +92,6 @@ export class CredentialSignIn {
     return found;
   }
 
-  /** Returns the account as `confirm` returned it last, without reading it again. */
-  lastKnown({ name, digest }: VerifiedCredential): SignedInAccount | undefined {
-    const last = this.cache.get(name.id);
-    return last && endOf(last.record, digest, this.now()) === undefined ? last : undefined;
-  }
-
   forget(id: string): void {
     this.cache.delete(id);
   }

@@ -5,7 +5,7 @@ import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import { type KeyOpener, namedInBody } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { type AccountContext, confirmAccount } from '../../request/context.ts';
+import type { AccountContext } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
 import type { Rules } from '../../rule/rules.ts';
 import { RULED_ITEMS_MAX } from '../list/list.ts';
@@ -80,7 +80,6 @@ export class Batches {
     const { account } = ctx;
     const { user, mask_fields, passphrase } = input;
     const named = namedOf(input.items);
-    await confirmAccount(ctx);
     try {
       const wanted = { mask_fields, rules: input.rules ?? [], return_card_metadata: false };
       const view = await viewOf(this.rules, account, wanted, 'body.rules');

@@ -38,7 +38,6 @@ const storeBatch = defineRoute({
   errors: ['passphrase_wrong', 'key_not_found', 'integrity_failed'],
   meter: ['store'],
   idempotent: true,
-  confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors' },
   handle: async ({ ctx, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.storeBatches.storeBatch(ctx, { body, passphrase });
@@ -70,7 +69,6 @@ const decryptBatch = defineRoute({
   ],
   meter: ['decrypt'],
   idempotent: false,
-  confirmsAccount: true,
   audit: { action: 'item.decrypt', of: 'errors', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, passphrase, body }, services: Needs) => ({
     stream: await services.batches.decryptBatch(ctx, {

@@ -13,7 +13,7 @@ import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { type Done, done, type KeyOpener, type KeyRef, namedInBody, type Retry } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Bucket } from '../../redis/records/name.ts';
-import { type AccountContext, confirmAccount } from '../../request/context.ts';
+import { type AccountContext, rejectAbandoned } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
 import type { Metering } from '../../request/metering.ts';
 import { requireKey } from '../../request/permission.ts';
@@ -105,7 +105,6 @@ export class StoreBatches {
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    await confirmAccount(ctx);
     const { key } = await namedInBody(this.keys.prove(ctx, head.user, passphrase));
     const request = { key: idempotencyKey, route: 'POST /v1/vault/batch', parts: [key.kid, body] };
     return this.idempotency.run(ctx, request, act);
@@ -169,7 +168,7 @@ export class StoreBatches {
       }
       sealed.push(...piece.value);
     }
-    await confirmAccount(attempt.ctx);
+    rejectAbandoned(attempt.ctx);
     return this.writeSealed(attempt, sealed);
   }
 

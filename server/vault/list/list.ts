@@ -6,7 +6,7 @@ import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { type Account, type AccountContext, confirmAccount } from '../../request/context.ts';
+import type { Account, AccountContext } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from '../card-metadata.ts';
@@ -78,7 +78,6 @@ export class VaultTrees {
 
   /** Returns the items of an account without their data; with a token its entry alone, or rejects with `token_not_found`. */
   async list(ctx: AccountContext, input: ListFilter): Promise<TreeStream> {
-    await confirmAccount(ctx);
     const filter = filterOf(ctx.account, input);
     const tree =
       filter.token === undefined
@@ -96,7 +95,6 @@ export class VaultTrees {
     const { account } = ctx;
     const { token, user, passphrase } = input;
     try {
-      await confirmAccount(ctx);
       const view = await viewOf(this.rules, account, input);
       const { key, blob } = await this.keys.prove(ctx, user, passphrase);
       return await this.openTree({

@@ -1,4 +1,4 @@
-/** A request may begin with the account as it was last read. It ends with the account as it is stored, or has had no effect. */
+/** A request acts for its account as it is stored when the request arrives, whichever server changed it last. */
 import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
@@ -42,8 +42,8 @@ async function sizeOf(kid: string): Promise<readonly number[]> {
   return Promise.all(items.map((name) => vault.raw.hlen(name)));
 }
 
-describe('a request that assumes an account', () => {
-  test('stores and shows nothing once another server has changed the password', async () => {
+describe('a request after a change of its account on another server', () => {
+  test('stores and shows nothing after a change of the password', async () => {
     const { client, token } = await known();
     const kid = await vault.kidOf(client, 'k');
     const before = await sizeOf(kid);
@@ -65,7 +65,7 @@ describe('a request that assumes an account', () => {
     expect(await sizeOf(kid)).toEqual(before);
   });
 
-  test('ends with the rights and preferences that another server has changed', async () => {
+  test('has the rights and preferences that another server has changed', async () => {
     const { client, token } = await known({ unmasked: true });
     expect((await read(client, token)).json).toEqual({ number: '4242424242424242' });
     await second.opened.services.accounts.set(client.name, { unmasked: false });
@@ -166,7 +166,7 @@ describe('a request that assumes an account', () => {
     expect(await sizeOf(kid)).toEqual(before);
   });
 
-  test('counts once in the rate of its account, even if it is handled twice', async () => {
+  test('counts once in the rate of its account', async () => {
     const { client, token } = await known();
     const limited = await vault.secondServer({ ratePerAccount: 4 });
     try {
