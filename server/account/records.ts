@@ -58,7 +58,7 @@ export interface KnownAccount extends PasswordHash {
 export class AccountRecords {
   /** Opened records by the name of their account, used only while the stored record is the same. */
   private readonly opened: Memory<KnownAccount>;
-  private readonly reading = createTickJoin<Buffer | undefined>();
+  private readonly finding = createTickJoin<KnownAccount | undefined>();
   private readonly mutex = createKeyedMutex();
 
   constructor(
@@ -76,13 +76,9 @@ export class AccountRecords {
     return this.store.read(name);
   }
 
-  /** Finds the account of this name as it is stored now. Rejects with `record_rolled_back`. */
-  async find(name: string): Promise<KnownAccount | undefined> {
-    const record = await this.reading(name, () => this.store.read(name));
-    const known = this.opened.get(name);
-    return record === undefined || known?.record.equals(record) === true
-      ? record && known
-      : this.openKnown(name, record);
+  /** Finds the account of this name as it is stored now; requests of one tick share the read. Rejects with `record_rolled_back`. */
+  find(name: string): Promise<KnownAccount | undefined> {
+    return this.finding(name, () => this.findNow(name));
   }
 
   /** Returns the account of this name as it was opened last, if that is in memory. */
@@ -208,6 +204,14 @@ export class AccountRecords {
         change: { kind: 'account', revision: REVISION_GONE },
       });
     }
+  }
+
+  private async findNow(name: string): Promise<KnownAccount | undefined> {
+    const record = await this.store.read(name);
+    const known = this.opened.get(name);
+    return record === undefined || known?.record.equals(record) === true
+      ? record && known
+      : this.openKnown(name, record);
   }
 
   /** Reports an older record in the account's security log. Sign-ins to the account fail until it is repaired. */

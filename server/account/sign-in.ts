@@ -3,7 +3,7 @@ import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
-import type { Secret, SecretBytes } from '../core/secret.ts';
+import type { Secret } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
@@ -11,25 +11,13 @@ import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
-import type {
-  CredentialSecret,
-  CredentialSignIn,
-  SignedInAccount,
-  VerifiedCredential,
-} from './credential/sign-in.ts';
+import { type AccountPassword, readCredentials } from './authorization.ts';
+import type { CredentialSignIn, SignedInAccount, VerifiedCredential } from './credential/sign-in.ts';
 import { hashesOf, type Passwords } from './passwords.ts';
 import type { AccountRecords, KnownAccount } from './records.ts';
 
 const REMEMBERED_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
-
-export type SignInCredentials = AccountPassword | CredentialSecret;
-
-interface AccountPassword {
-  readonly kind: 'password';
-  readonly name: string;
-  readonly password: SecretBytes;
-}
 
 type Verified = VerifiedPassword | VerifiedCredential;
 
@@ -48,16 +36,14 @@ interface SignedIn {
   readonly proof: string | undefined;
 }
 
-/** The remembered sign-in of a request, when it has arrived. */
-export interface Recalled {
+/** The caller of a request, as far as this process remembers the credentials that it sends. */
+export interface Caller {
   /** Identifies the credentials and the address of the caller. */
   readonly digest: string;
-  /** The password hash that they matched. */
-  readonly proof: string | undefined;
-  /** The id of the account that they were right for last; undefined when nothing is remembered. */
-  readonly aid: string | undefined;
-  /** The account as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
-  readonly known: Promise<SignedInAccount | undefined> | undefined;
+  /** Its Authorization header. */
+  readonly header: Secret<string>;
+  /** The sign-in that these credentials were right for last; undefined if nothing is remembered. */
+  readonly verified: Verified | undefined;
 }
 
 /** Signs requests in with the password of an account or an API credential. */
@@ -79,37 +65,35 @@ export class SignIns {
     this.verified = new Memory(REMEMBERED_MAX, REMEMBERED_MS, now);
   }
 
-  /** Starts a sign-in by its Authorization header: a verified account is read while the body arrives. `signIn` ends it. */
-  recall(ip: string, header: Secret<string>): Recalled {
+  /** Finds the caller of a request by its Authorization header. Throws `unauthenticated` for a missing or malformed one. */
+  recall(ip: string, header: Secret<string>): Caller {
     const digest = this.crypto.digestSecret(ip, header);
-    const earlier = this.verified.get(digest);
-    if (earlier === undefined) {
-      return { digest, proof: undefined, aid: undefined, known: undefined };
+    const verified = this.verified.get(digest);
+    if (verified === undefined) {
+      readCredentials(header);
     }
-    const known = this.observer.step('sign_in', () => this.confirm(earlier));
-    // A request that fails before its sign-in does not wait for this.
-    known.catch(() => undefined);
-    const proof = earlier.kind === 'password' ? earlier.phc : undefined;
-    return { digest, proof, aid: aidOf(earlier), known };
+    return { digest, header, verified };
   }
 
-  /** Signs a request in. Rejects with `unauthenticated` or `too_many_failures`. Verifications and rejections are logged. */
-  async signIn(
-    ctx: RequestContext,
-    { digest, proof, known: recalled }: Recalled,
-    readCredentials: () => SignInCredentials,
-  ): Promise<AccountContext> {
+  /**
+   * Signs a request in. The account of a remembered caller is read as it is stored now, since any server may have changed it;
+   * call this when the whole request has arrived, so that a revocation ends all that arrives after it. Rejects with
+   * `unauthenticated` or `too_many_failures`. Verifications and rejections are logged.
+   */
+  async signIn(ctx: RequestContext, { digest, header, verified }: Caller): Promise<AccountContext> {
     const { observer } = this;
     try {
-      const remembered = await recalled;
-      let signedIn = remembered && { known: remembered, proof };
-      if (signedIn === undefined) {
-        const credentials = readCredentials();
-        signedIn = await observer.step('sign_in', () => this.verifyOnce(ctx, credentials, digest));
-        observer.count('sign_in', 'verified');
-      } else {
-        observer.count('sign_in', 'cached');
+      if (verified !== undefined) {
+        const known = await observer.step('sign_in', () => this.read(verified));
+        if (known !== undefined && this.isRightNow(known, verified)) {
+          observer.count('sign_in', 'cached');
+          ctx.signInProof = verified.kind === 'password' ? verified.phc : undefined;
+          return actFor(ctx, known.account);
+        }
       }
+      const credentials = readCredentials(header);
+      const signedIn = await observer.step('sign_in', () => this.verifyOnce(ctx, credentials, digest));
+      observer.count('sign_in', 'verified');
       ctx.signInProof = signedIn.proof;
       return actFor(ctx, signedIn.known.account);
     } catch (error) {
@@ -118,28 +102,31 @@ export class SignIns {
     }
   }
 
-  /** Returns the account, if its password or the credential is still the verified one. Any server may have changed it. */
-  private confirm(verified: Verified): Promise<SignedInAccount | undefined> {
+  private read(verified: Verified): Promise<KnownAccount | SignedInAccount | undefined> {
     return verified.kind === 'password'
-      ? this.confirmPassword(verified)
+      ? this.records.find(verified.name)
       : this.credentialSignIn.confirm(verified);
   }
 
-  private async confirmPassword(verified: VerifiedPassword): Promise<KnownAccount | undefined> {
-    const known = await this.records.find(verified.name);
-    if (known === undefined || !this.isRightNow(known, verified)) {
-      return undefined;
+  /** Returns whether the credentials that were verified still sign in to the account. */
+  private isRightNow(known: KnownAccount | SignedInAccount, verified: Verified): boolean {
+    if (verified.kind === 'credential' || !('phc' in known)) {
+      // The read of a credential compares its digest.
+      return verified.kind === 'credential';
     }
-    this.attempts.succeed(verified.guessId);
-    return known;
+    const { phc, guessId } = verified;
+    const isRight = known.phc === phc || hashesOf(known, this.now()).some((hash) => hash.phc === phc);
+    if (isRight) {
+      this.attempts.succeed(guessId);
+    }
+    return isRight;
   }
 
-  /** Returns whether the password that was verified still signs in to the account. */
-  private isRightNow(known: KnownAccount, { phc }: VerifiedPassword): boolean {
-    return known.phc === phc || hashesOf(known, this.now()).some((hash) => hash.phc === phc);
-  }
-
-  private async verifyOnce(ctx: RequestContext, credentials: SignInCredentials, digest: string) {
+  private async verifyOnce(
+    ctx: RequestContext,
+    credentials: ReturnType<typeof readCredentials>,
+    digest: string,
+  ) {
     if (credentials.kind === 'credential') {
       const { known, verified } = await this.credentialSignIn.verify(ctx, credentials);
       this.verified.set(digest, verified);
@@ -206,8 +193,9 @@ export class SignIns {
   }
 }
 
-function aidOf(verified: Verified): string {
-  return verified.kind === 'password' ? verified.aid : verified.name.aid;
+/** Returns the id of the account that a caller was signed in to; undefined if nothing is remembered. */
+export function aidOf({ verified }: Caller): string | undefined {
+  return verified?.kind === 'credential' ? verified.name.aid : verified?.aid;
 }
 
 /** Returns the entry of a sign-in; one under an unknown name is in the operator's log. */

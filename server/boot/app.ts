@@ -8,7 +8,7 @@ import { landingPages } from '../http/pages/landing.ts';
 import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { sdkPages } from '../http/pages/sdk-files.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
-import { answerUnrouted, mountRoutes } from '../http/request.ts';
+import { answerUnrouted, mountRoutes } from '../http/mount.ts';
 import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {

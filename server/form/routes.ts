@@ -1,6 +1,6 @@
 import { objectOf } from '../http/audit.ts';
 import type { HttpConfig } from '../http/deps.ts';
-import { isOnFormsHost } from '../http/request.ts';
+import { isOnFormsHost } from '../http/mount.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';

@@ -2,7 +2,7 @@ import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { ERRORS } from '../core/error-table.ts';
 import type { ErrorCode, VaultError } from '../core/errors.ts';
 import { passesLuhn } from '../domain/card/luhn.ts';
-import { createContext, type RequestContext, type RequestSource } from '../request/context.ts';
+import type { RequestContext, RequestSource } from '../request/context.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { StartedSpan } from '../telemetry/otlp.ts';
 import { hasLongBody } from './body.ts';
@@ -40,34 +40,42 @@ function isRequestId(text: string): boolean {
 
 const USER_AGENT_CHARACTERS_MAX = 512;
 
-export interface Arrival {
-  readonly route: string;
-  /** The address of its client; omitted if no service is called. */
-  readonly ip?: string;
-  readonly source?: RequestSource;
-}
-
-/** Makes the context of a request. A valid X-Request-Id of the caller is kept, any other is replaced. */
-export function beginRequest(
+/**
+ * Makes the context of a request, of which all later steps are members. A valid X-Request-Id of the caller is kept, any other
+ * is replaced. `ip` is empty if no service is called.
+ */
+export function arrive(
   request: Request,
-  { route, ip = '', source = 'vault' }: Arrival,
+  route: string,
   deps: HttpDeps,
+  ip = '',
+  source: RequestSource = 'vault',
 ): HttpContext {
   deps.metrics.startRequest();
   const { headers } = request;
   const given = headers.get('x-request-id');
-  const requestId = given !== null && isRequestId(given) ? given : deps.newRequestId();
-  const userAgent = (headers.get('user-agent') ?? '').slice(0, USER_AGENT_CHARACTERS_MAX);
-  return Object.assign(createContext({ requestId, ip, userAgent, source }), {
+  return {
+    requestId: given !== null && isRequestId(given) ? given : deps.newRequestId(),
+    ip,
+    userAgent: (headers.get('user-agent') ?? '').slice(0, USER_AGENT_CHARACTERS_MAX),
+    source,
+    endpointId: undefined,
+    credentialId: undefined,
+    account: undefined,
+    signInProof: undefined,
+    usage: { counted: undefined, ahead: undefined },
+    change: undefined,
+    idempotencyKey: undefined,
+    slot: undefined,
     request,
     route,
     startedMs: performance.now(),
     hasCredentials: false,
     code: undefined,
     span: undefined,
-    body: 'untouched' as const,
+    body: 'untouched',
     held: undefined,
-  });
+  };
 }
 
 /** The error reply to a request; its log line and its metrics name the code. */

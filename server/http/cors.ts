@@ -1,4 +1,4 @@
-import { secretHeaderOf } from './arrival.ts';
+import { secretHeaderOf } from './call.ts';
 import type { HeaderList } from './reply.ts';
 import type { RouteShape } from './route.ts';
 

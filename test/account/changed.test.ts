@@ -12,9 +12,6 @@ afterAll(async () => {
   await vault.close();
 });
 
-/** Longer than an account that was read when a request began is taken for what it is. */
-const SLOW_MS = 1_000;
-
 const NUMBERS = ['4111111111111111', '5555555555554444', '378282246310005', '6011111111111117'];
 
 function store(client: AccountClient, number: string, headers = {}): Promise<Answer> {
@@ -125,14 +122,6 @@ describe('a request after a change of its account on another server', () => {
     const { client } = await known();
     const kid = await vault.kidOf(client, 'k');
     const before = await sizeOf(kid);
-    const { accountStore } = vault.opened.stores;
-    const isRead = Promise.withResolvers<void>();
-    const readAccount = accountStore.read.bind(accountStore);
-    const reading = spyOn(accountStore, 'read').mockImplementation(async (name) => {
-      const record = await readAccount(name);
-      isRead.resolve();
-      return record;
-    });
     const pipe = new TransformStream<Uint8Array, Uint8Array>();
     const writer = pipe.writable.getWriter();
     const sent = Promise.resolve(
@@ -150,19 +139,11 @@ describe('a request after a change of its account on another server', () => {
     );
     const encoder = new TextEncoder();
     await writer.write(encoder.encode('{"number":'));
-    await isRead.promise;
     const password = new Secret(encoder.encode('another one'));
     expect(await second.opened.services.accounts.setPassword(client.name, password)).toBe(true);
-    const now = performance.now.bind(performance);
-    const clock = spyOn(performance, 'now').mockImplementation(() => now() + SLOW_MS);
-    try {
-      await writer.write(encoder.encode('"4111111111111111"}'));
-      await writer.close();
-      expect((await sent).status).toBe(401);
-    } finally {
-      clock.mockRestore();
-      reading.mockRestore();
-    }
+    await writer.write(encoder.encode('"4111111111111111"}'));
+    await writer.close();
+    expect((await sent).status).toBe(401);
     expect(await sizeOf(kid)).toEqual(before);
   });
 

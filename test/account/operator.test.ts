@@ -41,12 +41,7 @@ function bytesOf(secret: Secret<string>) {
 function signedIn(name: string, password: string): Promise<AccountContext> {
   const { signIns } = vault.opened.services;
   const ctx = createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' });
-  const recalled = signIns.recall(ctx.ip, new Secret(`Basic ${btoa(`${name}:${password}`)}`));
-  return signIns.signIn(ctx, recalled, () => ({
-    kind: 'password',
-    name,
-    password: bytesOf(new Secret(password)),
-  }));
+  return signIns.signIn(ctx, signIns.recall(ctx.ip, new Secret(`Basic ${btoa(`${name}:${password}`)}`)));
 }
 
 describe('accounts', () => {

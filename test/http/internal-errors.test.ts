@@ -5,7 +5,7 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { causeOf } from '../../server/core/error-cause.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { mountRoutes } from '../../server/http/request.ts';
+import { mountRoutes } from '../../server/http/mount.ts';
 import { type RedisLink, script } from '../../server/redis/client.ts';
 import { Pool } from '../../workers/pool/pool.ts';
 import { type AccountClient, type Answer, answerOf, type Handle, PASSPHRASE } from '../helpers/clients.ts';

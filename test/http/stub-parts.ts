@@ -1,4 +1,5 @@
 import type { Accounts } from '../../server/account/accounts.ts';
+import { readCredentials } from '../../server/account/authorization.ts';
 import type { AccountPreferences } from '../../server/account/preferences.ts';
 import type { WhoAmI } from '../../server/account/schema.ts';
 import type { SignIns } from '../../server/account/sign-in.ts';
@@ -213,9 +214,12 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
     }),
     credentials: stubCredentials(note),
     signIns: stub<SignIns>({
-      recall: () => ({ digest: '', proof: undefined, aid: undefined, known: undefined }),
-      signIn: async (ctx, _recalled, readCredentials) => {
-        const credentials = readCredentials();
+      recall: (_ip, header) => {
+        readCredentials(header);
+        return { digest: '', header, verified: undefined };
+      },
+      signIn: async (ctx, { header }) => {
+        const credentials = readCredentials(header);
         if (credentials.kind === 'credential') {
           throw new VaultError('unauthenticated');
         }

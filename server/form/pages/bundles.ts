@@ -9,7 +9,7 @@ import {
   respondWithFile,
   staticFileOf,
 } from '../../http/pages/static-file.ts';
-import { isOnFormsHost } from '../../http/request.ts';
+import { isOnFormsHost } from '../../http/mount.ts';
 import { bundlePath, type FormPages } from './render.ts';
 
 function inventory({ version, files }: FormBundles): Uint8Array<ArrayBuffer> {

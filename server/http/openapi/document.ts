@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../core/errors.ts';
 import { ErrorBody, User } from '../../schema/common.ts';
 import { closed } from '../../schema/json-body.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
-import { SECRET_HEADERS } from '../arrival.ts';
+import { SECRET_HEADERS } from '../call.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
 import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from '../route.ts';
 

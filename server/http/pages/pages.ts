@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia';
-import { beginRequest, endRequest, errorReply, reportError } from '../context.ts';
+import { arrive, endRequest, errorReply, reportError } from '../context.ts';
 import type { HttpDeps } from '../deps.ts';
-import { answerUnrouted, isOnFormsHost, mountAll } from '../request.ts';
+import { answerUnrouted, isOnFormsHost, mountAll } from '../mount.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
@@ -41,7 +41,7 @@ export function operatorPages({ health, metrics, scrape }: HttpDeps): readonly P
 }
 
 async function answerPage(page: Page, request: Request, deps: HttpDeps): Promise<Response> {
-  const ctx = beginRequest(request, { route: page.path }, deps);
+  const ctx = arrive(request, page.path, deps);
   let response: Response;
   try {
     response = await page.respond(request);

@@ -1,0 +1,97 @@
+import { VaultError } from '../core/errors.ts';
+import { type SecretBytes, secretBytes } from '../core/secret.ts';
+import { authorizeCall } from './authorize.ts';
+import type { MountedRoute } from './compile.ts';
+import type { HttpContext } from './context.ts';
+import { readPassphrase } from './passphrase.ts';
+import type { AuthRule, Call, SecretRule } from './route.ts';
+
+/** The percent-decoded parameters of the path; null for one that is not percent-encoded UTF-8. */
+export type PathParams = Readonly<Record<string, string | null>> | undefined;
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
+  capture_secret: 'X-Vault-Capture-Secret',
+  retrieve_secret: 'X-Vault-Retrieve-Secret',
+};
+
+/** Secrets are far shorter: a longer text is not encoded. */
+const SECRET_CHARACTERS_MAX = 256;
+
+/** The header of the secret of a route; undefined for a route without one. */
+export function secretHeaderOf(auth: AuthRule): string | undefined {
+  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+}
+
+/** The secret of a request as UTF-8. A missing or overlong one is empty, which the service rejects like any wrong one. */
+function readEndpointSecret(header: string, headers: Headers): SecretBytes {
+  const text = headers.get(header) ?? '';
+  return secretBytes(text.length > SECRET_CHARACTERS_MAX ? '' : text);
+}
+
+/** The declared parameters of the path. One that cannot be decoded is empty, which is no valid id. */
+function readParams(names: readonly string[], params: PathParams): Readonly<Record<string, string>> {
+  if (names.length === 0) {
+    return NO_PARAMS;
+  }
+  const texts: Record<string, string> = {};
+  for (const name of names) {
+    texts[name] = params?.[name] ?? '';
+  }
+  return texts;
+}
+
+function readIdempotencyKey(headers: Headers): string | undefined {
+  const key = headers.get('idempotency-key');
+  if (key === null) {
+    return undefined;
+  }
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    const expected = 'must have 1 to 255 printable ASCII characters, without spaces at its ends';
+    throw new VaultError('invalid_request', { field: 'header.Idempotency-Key', expected });
+  }
+  return key;
+}
+
+/** Decodes an admitted request: others learn nothing of a route's checks. Returns a promise if a thread parses the body. */
+export function readCall(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  params: PathParams,
+  bytes: Uint8Array | undefined,
+): Call | Promise<Call> {
+  const { route, secretHeader } = mounted;
+  const { request } = ctx;
+  const { headers } = request;
+  const query = route.passesQuery === true ? {} : mounted.decodeQuery(request.url);
+  const inQuery = query['passphrase'];
+  if (inQuery !== undefined) {
+    query['passphrase'] = undefined;
+  }
+  const passphrase = readPassphrase(route, typeof inQuery === 'string' ? inQuery : undefined, headers);
+  if (route.idempotent) {
+    ctx.idempotencyKey = readIdempotencyKey(headers);
+  }
+  const made = {
+    ctx,
+    secret: secretHeader === undefined ? undefined : readEndpointSecret(secretHeader, headers),
+    params: readParams(mounted.paramNames, params),
+    query,
+    passphrase,
+    body: bytes && mounted.decodeBody(bytes, ctx.account?.aid ?? ''),
+    request,
+  };
+  // The values follow the rules that the handler's type is derived from.
+  const call = made as unknown as Call;
+  if (made.body instanceof Promise) {
+    return made.body.then((body) => {
+      made.body = body;
+      authorizeCall(route, call);
+      return call;
+    });
+  }
+  authorizeCall(route, call);
+  return call;
+}
