@@ -165,7 +165,7 @@ async function readStream(
  * Reads a request's body within `timeoutMs`; empty if there is none. A declared `length` was checked by `rejectLargeBody`;
  * without one the body is cut off at `bytesMax`, so that an endless body costs no memory, and `progress` is called.
  */
-export async function readBody(
+export function readBody(
   request: Request,
   length: number | undefined,
   bytesMax: number,
@@ -173,13 +173,9 @@ export async function readBody(
   wait: Wait,
   progress: Progress = () => undefined,
 ): Promise<Uint8Array> {
-  if (length === 0) {
-    return new Uint8Array(0);
+  const { body } = length === undefined ? request : { body: null };
+  if (body !== null) {
+    return readStream(body, bytesMax, timeoutMs, wait, progress);
   }
-  if (length !== undefined) {
-    return within(request.bytes(), timeoutMs, wait);
-  }
-  return request.body === null
-    ? new Uint8Array(0)
-    : readStream(request.body, bytesMax, timeoutMs, wait, progress);
+  return length ? within(request.bytes(), timeoutMs, wait) : Promise.resolve(new Uint8Array(0));
 }

@@ -141,15 +141,6 @@ function decodeText(text: string): string | undefined {
   }
 }
 
-function queryOf(url: string): string {
-  const start = url.indexOf('?');
-  if (start === -1) {
-    return '';
-  }
-  const end = url.indexOf('#', start);
-  return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
-}
-
 function invalid(field: string, expected: string): VaultError {
   return new VaultError('invalid_request', { field, expected });
 }
@@ -186,27 +177,33 @@ function dropUnknown(
 
 /** Returns the texts of the declared parameters. Rejects any repeated name that is no list, declared or not. */
 function readTexts(
-  query: string,
+  url: string,
   declared: ReadonlyMap<string, Join | undefined>,
   options: QueryOptions,
 ): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
-  const dropped = new Set<string>();
-  for (const pair of query.split('&')) {
-    if (pair === '') {
+  let dropped: Set<string> | undefined;
+  const hash = url.indexOf('#');
+  const length = hash === -1 ? url.length : hash;
+  for (let start = url.indexOf('?') + 1, end = start; start > 0 && start < length; start = end + 1) {
+    end = url.indexOf('&', start);
+    end = end === -1 ? length : end;
+    if (end === start) {
       continue;
     }
-    const equals = pair.indexOf('=');
-    const name = decodeText(equals === -1 ? pair : pair.slice(0, equals));
+    const equals = url.indexOf('=', start);
+    const nameEnd = equals === -1 || equals > end ? end : equals;
+    const name = decodeText(url.slice(start, nameEnd));
     if (name === undefined) {
       throw invalid('query', NOT_ENCODED);
     }
     const isDeclared = declared.has(name);
-    const text = decodeText(equals === -1 ? '' : pair.slice(equals + 1));
+    const text = decodeText(url.slice(Math.min(nameEnd + 1, end), end));
     if (text === undefined) {
       throw invalid(isDeclared ? `query.${name}` : 'query', NOT_ENCODED);
     }
     if (!isDeclared) {
+      dropped ??= new Set();
       dropUnknown(name, dropped, declared.keys(), options);
       continue;
     }
@@ -263,7 +260,7 @@ export function compileQuery(
     };
   });
   return (url) => {
-    const texts = readTexts(queryOf(url), declared, options);
+    const texts = readTexts(url, declared, options);
     const values: Record<string, unknown> = {};
     for (const parameter of parameters) {
       const value = readParameter(parameter, texts);

@@ -2,7 +2,7 @@ import { aidOf, type Caller } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
 import { networkOf } from '../domain/text/network.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
-import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
+import { growBody, releaseBody, waitForBody } from './body-budget.ts';
 import type { HttpContext } from './context.ts';
 import type { HttpDeps } from './deps.ts';
 import type { RouteShape } from './route.ts';
@@ -27,7 +27,7 @@ export function lengthOf({ body, method }: RouteShape, request: Request): number
  * Receives the body of a request. Budget is reserved for one of a caller without a known account, and a chunked one, whose
  * `length` is undefined, reserves more as it arrives. The account of an unknown caller is verified before a long body is read.
  */
-export async function receiveBody(
+export function receiveBody(
   bytesMax: number,
   ctx: HttpContext,
   length: number | undefined,
@@ -37,13 +37,33 @@ export async function receiveBody(
   if (caller?.verified === undefined && length !== 0) {
     ctx.held = deps.bodies.hold(networkOf(ctx.ip), length ?? 0);
     if (caller !== undefined && length !== undefined && isLong(length)) {
-      await deps.signIns.signIn(ctx, caller);
-      releaseBody(ctx, deps);
+      return receiveLongBody(bytesMax, ctx, length, caller, deps);
     }
   }
+  return receive(bytesMax, ctx, length, caller && aidOf(caller), deps);
+}
+
+async function receiveLongBody(
+  bytesMax: number,
+  ctx: HttpContext,
+  length: number,
+  caller: Caller,
+  deps: HttpDeps,
+): Promise<Uint8Array> {
+  const { account } = await deps.signIns.signIn(ctx, caller);
+  releaseBody(ctx, deps);
+  return receive(bytesMax, ctx, length, account.aid, deps);
+}
+
+function receive(
+  bytesMax: number,
+  ctx: HttpContext,
+  length: number | undefined,
+  owner: string | undefined,
+  deps: HttpDeps,
+): Promise<Uint8Array> {
   ctx.body = 'reading';
-  const owner = ctx.account?.aid ?? (caller && aidOf(caller));
-  const bytes = await readBody(
+  return readBody(
     ctx.request,
     length,
     bytesMax,
@@ -51,7 +71,4 @@ export async function receiveBody(
     (cut) => waitForBody(ctx, deps, owner, length, cut),
     length === undefined ? (arrived) => growBody(ctx, deps, arrived) : undefined,
   );
-  ctx.body = 'read';
-  endWait(ctx, deps);
-  return bytes;
 }

@@ -142,7 +142,11 @@ function relayedResponse(
 }
 
 /** The HTTP reply of a handler's reply; `onStreamError` is called when a stream fails after its start. */
-export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
+export function replyResponse(
+  reply: Reply,
+  requestId: string,
+  onStreamError: StreamErrorHook = () => undefined,
+): Response {
   return reply.relayed === undefined
     ? okResponse(bodyOf(reply, onStreamError), reply, requestId)
     : relayedResponse(reply.relayed, requestId, onStreamError);

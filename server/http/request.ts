@@ -3,7 +3,7 @@ import { hasAccount, rejectAbandoned } from '../request/context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { authorizeRoute } from './authorize.ts';
 import { dropBody, hasLongBody } from './body.ts';
-import { releaseBody } from './body-budget.ts';
+import { endWait, releaseBody } from './body-budget.ts';
 import { type PathParams, readCall } from './call.ts';
 import { recallCaller } from './caller.ts';
 import type { MountedRoute } from './compile.ts';
@@ -68,8 +68,12 @@ async function respond(
     }
     const length = lengthOf(route, ctx.request);
     const caller = route.auth === 'basic' ? recallCaller(ctx, deps) : undefined;
-    const bytes =
-      body.kind === 'none' ? undefined : await receiveBody(body.bytesMax, ctx, length, caller, deps);
+    let bytes: Uint8Array | undefined;
+    if (body.kind !== 'none') {
+      bytes = await receiveBody(body.bytesMax, ctx, length, caller, deps);
+      ctx.body = 'read';
+      endWait(ctx, deps);
+    }
 
     if (caller !== undefined) {
       const { account } = await deps.signIns.signIn(ctx, caller);
@@ -104,7 +108,7 @@ async function respond(
     response =
       ctx.request.method === 'HEAD' && reply.relayed === undefined
         ? await headResponse(reply, ctx.requestId)
-        : replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
+        : responseTo(ctx, reply, deps);
   } catch (error) {
     response = await fail(mounted, ctx, error, call, reply, deps);
   } finally {
@@ -115,6 +119,12 @@ async function respond(
     allowAnyOrigin(response.headers);
   }
   return endRequest(ctx, response, deps);
+}
+
+function responseTo(ctx: HttpContext, reply: Reply, deps: HttpDeps): Response {
+  return reply.stream === undefined && reply.relayed === undefined
+    ? replyResponse(reply, ctx.requestId)
+    : replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
 /** Acquires the slot of a request: of an account, or of a source. Returns undefined if it need not wait. */

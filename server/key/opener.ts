@@ -158,15 +158,19 @@ export class KeyOpener {
   ): Promise<T> {
     let isCold = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const warm: Unlocked | undefined = isCold ? undefined : this.recallWarm(caller, user, passphrase);
-      const { key, blob }: Unlocked = warm ?? (await this.openNow(caller, user, passphrase, !isCold));
-      const succeed = (): void => this.attempts.succeed(guessIdOf(key.kid, caller.ip));
-      const attempted = attempt(key, blob);
-      const result: Done<T> | Retry = await (warm ? attempted : attempted.finally(succeed));
+      const warm = isCold ? undefined : this.recallWarm(caller, user, passphrase);
+      const { key, blob } = warm ?? (await this.openNow(caller, user, passphrase, !isCold));
+      let result: Done<T> | Retry | undefined;
+      try {
+        result = await attempt(key, blob);
+      } finally {
+        if (warm === undefined || result?.kind === 'done') {
+          this.attempts.succeed(guessIdOf(key.kid, caller.ip));
+        }
+      }
       if (result.kind === 'done') {
-        if (warm) {
+        if (warm !== undefined) {
           this.observer.count('unlock', 'warm');
-          succeed();
         }
         return result.value;
       }

@@ -17,7 +17,7 @@ import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
 import { type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
 import type { CardMetadataSource } from './card-metadata.ts';
 import type { TokenInfo } from './schema.ts';
-import type { ItemStore, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
+import type { ItemStore, ItemWrite, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
 
 /** More clashes in a row than random tokens can have. */
 export const CANDIDATES_MAX = 1_000;
@@ -83,7 +83,11 @@ export class ItemWriter {
       rejectAbandoned(ctx);
       request.onSealed?.();
       const { facts } = sealed;
-      const outcome = await this.writeItem(key.kid, params, sealed, request);
+      const write = { ...sealed, ...facts, seed };
+      let outcome = await this.store.write(key.kid, write);
+      if (outcome.kind === 'exists') {
+        outcome = await this.writeAfter(key.kid, params, write, outcome, request.keeps === true);
+      }
       switch (outcome.kind) {
         case 'ok':
           return done(await this.tokenInfo(facts, key.user, outcome));
@@ -201,21 +205,20 @@ export class ItemWriter {
     return this.crypto.sealLog({ params: entry, tail });
   }
 
-  /** Writes a sealed item; if the same item is stored already, after the entries of its log. */
-  private async writeItem(
+  /** Writes an item that is stored already after the entries of its log; with `keeps` rejects with `token_exists`. */
+  private async writeAfter(
     kid: string,
     params: StoreParams,
-    sealed: StoredParts,
-    { seed, keeps }: StoreRequest,
+    write: ItemWrite,
+    found: WriteOutcome,
+    keeps: boolean,
   ): Promise<WriteOutcome> {
-    const write = { ...sealed, ...sealed.facts, seed };
-    const { token } = write;
-    let outcome = await this.store.write(kid, write);
+    let outcome = found;
     for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
       if (keeps && outcome.isLive) {
         throw new VaultError('token_exists');
       }
-      const logEntry = await this.sealEntry(params, token, outcome);
+      const logEntry = await this.sealEntry(params, write.token, outcome);
       outcome = await this.store.write(kid, { ...write, logEntry });
     }
     return outcome;

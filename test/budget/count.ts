@@ -1,5 +1,5 @@
 /**
- * Counts what each operation costs, and prints it as one line of JSON. A program of its own, since promises can only be
+ * Counts what each operation costs, and prints it as one line of JSON. A program of its own, since objects can only be
  * counted in a process that collects no garbage and optimises no code: `budget.long.ts` starts it with such settings.
  */
 import { heapStats } from 'bun:jsc';
@@ -32,8 +32,9 @@ export interface Cost {
   readonly executed32?: number;
   readonly roundTrips32?: number;
   readonly frames32?: number;
-  /** Promises allocated by the main thread. */
+  /** Promises, and objects of all types, allocated by the main thread. */
   readonly promises: number;
+  readonly objects: number;
 }
 
 /** Costs by operation, each with the commands sent to Redis. */
@@ -138,19 +139,35 @@ async function countTogether(vault: TestVault, held: HeldRedis, next: () => Requ
   };
 }
 
-/** Counts promises of the main thread per request, or per item of a page: the median of several batches. */
-async function countPromises(vault: TestVault, next: () => Request, isPage: boolean): Promise<number> {
-  const counts: number[] = [];
-  const allocated = (): number => heapStats().objectTypeCounts['Promise'] ?? 0;
+function allocatedNow() {
+  const counts = heapStats().objectTypeCounts;
+  return {
+    promises: counts['Promise'] ?? 0,
+    objects: Object.values(counts).reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** Counts what the main thread allocates per request, or per item of a page: the median of several batches. */
+async function countAllocated(vault: TestVault, next: () => Request, isPage: boolean) {
+  const items = isPage ? PAGE_ITEMS : 1;
+  const batches: ReturnType<typeof allocatedNow>[] = [];
   for (let i = 0; i < BATCHES; i += 1) {
     const requests = Array.from({ length: isPage ? PAGES : SINGLES }, next);
-    const before = allocated();
+    const before = allocatedNow();
     for (const request of requests) {
       await send(vault, request);
     }
-    counts.push((allocated() - before) / requests.length);
+    const after = allocatedNow();
+    const count = requests.length * items;
+    batches.push({
+      promises: (after.promises - before.promises) / count,
+      objects: Math.round((after.objects - before.objects) / count),
+    });
   }
-  return median(counts) / (isPage ? PAGE_ITEMS : 1);
+  return {
+    promises: median(batches.map(({ promises }) => promises)),
+    objects: median(batches.map(({ objects }) => objects)),
+  };
 }
 
 async function countOne(
@@ -175,8 +192,8 @@ async function countOne(
     }
   }
   const together = isPage ? {} : await countTogether(watched, held, next);
-  const promises = await countPromises(direct, next, isPage);
-  return { cost: { ...hops, ...together, promises }, commands: names };
+  const allocated = await countAllocated(direct, next, isPage);
+  return { cost: { ...hops, ...together, ...allocated }, commands: names };
 }
 
 /** A third party in a process of its own: what it allocates is not counted. */

@@ -55,7 +55,10 @@ export async function prepare(
   };
   const request = (target: string, own: Record<string, string>, body?: string): Request =>
     new Request(`http://localhost${target}`, {
-      headers: body === undefined ? own : { ...own, 'content-type': 'application/json' },
+      headers:
+        body === undefined
+          ? own
+          : { ...own, 'content-type': 'application/json', 'content-length': `${Buffer.byteLength(body)}` },
       ...(body === undefined ? {} : { method: 'POST', body }),
     });
   await account.key('single');
