@@ -2,13 +2,13 @@ import { Elysia } from 'elysia';
 import { elementPages, formBundlePages } from '../form/pages/bundles.ts';
 import { formGalleryPages } from '../form/pages/gallery.ts';
 import type { HttpConfig, HttpDeps } from '../http/deps.ts';
+import { answerUnrouted, mountRoutes } from '../http/mount.ts';
 import { buildOpenApi } from '../http/openapi/document.ts';
 import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
 import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { sdkPages } from '../http/pages/sdk-files.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
-import { answerUnrouted, mountRoutes } from '../http/mount.ts';
 import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {

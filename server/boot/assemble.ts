@@ -431,7 +431,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const endpointAuth = new EndpointAuth(
     endpointStore,
     crypto,
-    accounts,
+    accountRecords,
     keyOpener,
     rates,
     rejections,

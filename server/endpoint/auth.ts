@@ -1,9 +1,9 @@
 import type { EndpointPolicy, EndpointRecords } from '../../workers/jobs/endpoint/jobs.ts';
-import type { Accounts } from '../account/accounts.ts';
+import type { AccountRecords } from '../account/records.ts';
 import type { Audit } from '../audit/audit.ts';
 import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
-import { createTickJoin, isTransient, pause, recover } from '../core/concurrency.ts';
+import { createTickJoin, isTransient, pause } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
@@ -56,7 +56,7 @@ export class EndpointAuth {
   constructor(
     private readonly store: EndpointStore,
     private readonly crypto: Crypto,
-    private readonly accounts: Accounts,
+    private readonly accounts: AccountRecords,
     private readonly keys: KeyOpener,
     private readonly rates: Rates,
     private readonly rejections: Rejections,
@@ -97,7 +97,10 @@ export class EndpointAuth {
       // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
       const account = await ((known && ahead) ?? this.readOwner(aid, policy));
       // Checked after the secret, so that guesses do not consume the owner's rate limit.
-      await this.rates.account(account);
+      const rate = this.rates.account(account);
+      if (rate !== undefined) {
+        await rate;
+      }
       const { user, kid, gen, summary = false } = policy;
       const key = { aid, user, kid, gen, summary };
       return { id, nonce, policy, records: { policy: record, wrap }, key, account };
@@ -107,23 +110,18 @@ export class EndpointAuth {
     }
   }
 
-  /** Runs the use of an endpoint. A failure is recorded in the security log of the owner and the log of the item, if known. */
-  async recordFailure<T>(
+  /** Records a failed use of an endpoint in the security log of the owner, and in the log of the item, if it is known. */
+  async recordFailure(
     ctx: AccountContext,
     { id, key }: OpenEndpoint,
     operation: 'encrypt' | 'decrypt',
     token: string | undefined,
-    use: () => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await use();
-    } catch (error) {
-      if (token !== undefined) {
-        this.rejections.record(ctx, { kid: key.kid, token }, operation, error);
-      }
-      await this.recordError(ctx, key.aid, id, error);
-      throw error;
+    error: unknown,
+  ): Promise<void> {
+    if (token !== undefined) {
+      this.rejections.record(ctx, { kid: key.kid, token }, operation, error);
     }
+    await this.recordError(ctx, key.aid, id, error);
   }
 
   /** Repeats `attempt` while the bucket is closed. Rejects with `endpoint_gone` if the key has changed or is gone. */
@@ -170,18 +168,21 @@ export class EndpointAuth {
 
   /** Returns the account of an endpoint. Rejects with `endpoint_gone` unless its key and its account are unchanged. */
   private async readOwner(aid: string, { user, kid, gen, account: name, isMasked }: EndpointPolicy) {
-    const [key, account] = await Promise.all([
-      recover(
+    try {
+      const [key, owner] = await Promise.all([
         this.finding(`${aid} ${user}`, () => this.keys.find({ aid }, user)),
-        'key_not_found',
-        undefined,
-      ),
-      this.accounts.lookUp(name),
-    ]);
-    if (key?.kid !== kid || key.gen !== gen || account?.aid !== aid) {
-      throw new VaultError('endpoint_gone');
+        this.accounts.find(name),
+      ]);
+      const account = owner?.account;
+      if (key.kid === kid && key.gen === gen && account?.aid === aid) {
+        return isMasked === true && account.unmasked ? { ...account, unmasked: false } : account;
+      }
+    } catch (error) {
+      if (!(error instanceof VaultError && error.code === 'key_not_found')) {
+        throw error;
+      }
     }
-    return isMasked === true && account.unmasked ? { ...account, unmasked: false } : account;
+    throw new VaultError('endpoint_gone');
   }
 
   /** Records the reason of a rejection. Ids that are not identifiers are recorded only in the operator's own log. */

@@ -143,12 +143,8 @@ export class Captures {
     const { idempotencyKey } = owner;
     owner.endpointId = endpoint.id;
     owner.source = form_type === undefined ? 'capture' : 'form';
-    const act = (seed?: string): Promise<Captured> =>
-      this.auth.recordFailure(owner, endpoint, 'encrypt', endpoint.policy.token, () =>
-        this.capture(owner, endpoint, input, seed),
-      );
     if (idempotencyKey === undefined) {
-      return { reply: await act(), replayed: false };
+      return { reply: await this.capture(owner, endpoint, input, undefined), replayed: false };
     }
     const request = {
       key: idempotencyKey,
@@ -160,7 +156,7 @@ export class Captures {
         ...(sealed === undefined ? [] : [sealed.kid, sealed.enc]),
       ],
     };
-    return this.idempotency.run(owner, request, act);
+    return this.idempotency.run(owner, request, (seed) => this.capture(owner, endpoint, input, seed));
   }
 
   /** Describes an endpoint to a caller with its secret. Rejects as the authentication does. */
@@ -172,43 +168,41 @@ export class Captures {
     };
   }
 
-  private async capture(ctx: AccountContext, endpoint: OpenEndpoint, input: CaptureInput, seed?: string) {
+  /** Captures once; a failure is recorded. */
+  private async capture(
+    ctx: AccountContext,
+    endpoint: OpenEndpoint,
+    input: CaptureInput,
+    seed: string | undefined,
+  ): Promise<Captured> {
     const { policy, key } = endpoint;
-    if (policy.token === undefined) {
-      rejectDigits(endpoint, input);
+    try {
+      if (policy.token === undefined) {
+        rejectDigits(endpoint, input);
+      }
+      rejectUnsealed(policy, input);
+      const sealed = input.sealed && (await this.openingOf(ctx, input, input.sealed));
+      const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
+      const work: Capture = { ctx, endpoint, input, given, seed };
+      const stored = policy.token === undefined ? this.store(work) : this.patch(work, policy.token);
+      const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await stored;
+      if (policy.isTold) {
+        await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
+      }
+      // Before an idempotent reply is kept: a repeat of the request counts nothing.
+      await this.metering.request(ctx);
+      return captured;
+    } catch (error) {
+      await this.auth.recordFailure(ctx, endpoint, 'encrypt', policy.token, error);
+      throw error;
     }
-    const sealed = await this.openingOf(ctx, endpoint, input);
-    const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
-    const work: Capture = { ctx, endpoint, input, given, seed };
-    const stored = policy.token === undefined ? this.store(work) : this.patch(work, policy.token);
-    const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await stored;
-    if (policy.isTold) {
-      await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
-    }
-    // Before an idempotent reply is kept: a repeat of the request counts nothing.
-    await this.metering.request(ctx);
-    return captured;
   }
 
-  /** Returns the opening of a sealed body; undefined for others. Rejects a body that the endpoint does not accept. */
   private async openingOf(
     { idempotencyKey }: RequestContext,
-    { policy }: OpenEndpoint,
-    { sealed, reference, number }: CaptureInput,
+    { reference }: CaptureInput,
+    { kid, enc }: NonNullable<CaptureInput['sealed']>,
   ): Promise<SealedOpening> {
-    if (sealed === undefined) {
-      if (policy.requiresSealed === true) {
-        throw new VaultError('sealing_required');
-      }
-      return undefined;
-    }
-    if (number !== undefined) {
-      throw new VaultError('invalid_request', {
-        field: 'query.number',
-        expected: 'has no place beside a sealed body, which is to hold the number',
-      });
-    }
-    const { kid, enc } = sealed;
     const key = await this.sealingKeys.recordOf(kid);
     return { names: { kid, reference, idempotencyKey }, key, enc };
   }
@@ -268,6 +262,19 @@ export class Captures {
     rejectAbandoned(ctx);
     this.metering.countAhead(ctx, 'capture');
     return this.writer.writeOver(key, item, patched, seed);
+  }
+}
+
+/** Rejects a body that is not sealed although the endpoint requires it, and a number beside a sealed one. */
+function rejectUnsealed({ requiresSealed }: OpenEndpoint['policy'], { sealed, number }: CaptureInput): void {
+  if (sealed === undefined && requiresSealed === true) {
+    throw new VaultError('sealing_required');
+  }
+  if (sealed !== undefined && number !== undefined) {
+    throw new VaultError('invalid_request', {
+      field: 'query.number',
+      expected: 'has no place beside a sealed body, which is to hold the number',
+    });
   }
 }
 

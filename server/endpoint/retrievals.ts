@@ -39,14 +39,16 @@ export class Retrievals {
     const owner = actFor(ctx, endpoint.account);
     owner.endpointId = endpoint.id;
     owner.source = input.form_type === undefined ? 'retrieve' : 'form';
-    const read = async (): Promise<Uint8Array | TreeStream> => {
+    try {
       const reference = referenceWithin(endpoint, input);
-      return input.token === undefined
+      return await (input.token === undefined
         ? this.readTree(owner, endpoint, input, reference)
-        : this.readOne(owner, endpoint, input, input.token, reference);
-    };
-    const token = input.token ?? endpoint.policy.token;
-    return this.auth.recordFailure(owner, endpoint, 'decrypt', token, read);
+        : this.readOne(owner, endpoint, input, input.token, reference));
+    } catch (error) {
+      const token = input.token ?? endpoint.policy.token;
+      await this.auth.recordFailure(owner, endpoint, 'decrypt', token, error);
+      throw error;
+    }
   }
 
   private async readOne(

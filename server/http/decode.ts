@@ -187,7 +187,7 @@ function readTexts(
   const length = hash === -1 ? url.length : hash;
   for (let start = url.indexOf('?') + 1, end = start; start > 0 && start < length; start = end + 1) {
     end = url.indexOf('&', start);
-    end = end === -1 ? length : end;
+    end = end === -1 || end > length ? length : end;
     if (end === start) {
       continue;
     }

@@ -11,7 +11,7 @@ import type { OperationNames, Rule } from './schema.ts';
 
 /** Records of all rules that one request uses, bytes. */
 const USED_BYTES_MAX = 262_144;
-const NO_RULES: RuleSet = [];
+const NO_RULES: Promise<RuleSet> = Promise.resolve([]);
 const decoder = new TextDecoder();
 
 /** Manages rules: named lists of operations. They are encrypted, since a template or a key in one may be confidential. */
@@ -77,10 +77,11 @@ export class Rules {
   }
 
   /** Returns encrypted rules, named in `field`. Rejects with `rule_not_found`, or `rule_limit` for too many bytes. */
-  async find(aid: string, ids: readonly string[], field?: string): Promise<RuleSet> {
-    if (ids.length === 0) {
-      return NO_RULES;
-    }
+  find(aid: string, ids: readonly string[], field?: string): Promise<RuleSet> {
+    return ids.length === 0 ? NO_RULES : this.readMany(aid, ids, field);
+  }
+
+  private async readMany(aid: string, ids: readonly string[], field: string | undefined): Promise<RuleSet> {
     const found = await this.store.readMany(aid, ids);
     if (found.length < ids.length) {
       throw new VaultError('rule_not_found', { field });
