@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import { JOBS_AT_ONCE } from '../call/bounds.ts';
 import { VaultError } from '../core/errors.ts';
-import { toVaultError } from '../redis/client.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
+import { toVaultError } from '../redis/errors.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 

@@ -1,5 +1,6 @@
 import { StartError } from '../core/errors.ts';
-import { isForbiddenCommand, mastersOf, type RedisLink, type RedisNode } from './client.ts';
+import { mastersOf, type RedisLink, type RedisNode } from './client.ts';
+import { isForbiddenCommand } from './errors.ts';
 import { infoField } from './info.ts';
 import { asList, asText } from './reply.ts';
 

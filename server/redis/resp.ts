@@ -27,16 +27,28 @@ export class CommandWriter {
     return this.#at;
   }
 
-  add(parts: readonly Argument[]): void {
+  add(command: readonly Argument[]): void {
+    this.begin(command.length);
+    this.parts(command);
+  }
+
+  /** Begins a command of `length` parts, which must follow. */
+  begin(length: number): void {
     this.#reserve(HEAD_BYTES_MAX);
-    this.#head(0x2a, parts.length);
+    this.#head(0x2a, length);
+  }
+
+  parts(parts: readonly Argument[]): void {
     for (let i = 0; i < parts.length; i++) {
-      const part = parts[i] ?? '';
-      if (typeof part === 'object') {
-        this.#addBytes(part);
-      } else {
-        this.#addText(typeof part === 'string' ? part : String(part));
-      }
+      this.part(parts[i] ?? '');
+    }
+  }
+
+  part(part: Argument): void {
+    if (typeof part === 'object') {
+      this.#addBytes(part);
+    } else {
+      this.#addText(typeof part === 'string' ? part : String(part));
     }
   }
 
