@@ -60,7 +60,6 @@ const IN_NO_BACKUP: Readonly<Record<string, string>> = {
   logHeads: 'as `accountHeads`',
   sad: 'the codes of this vault are to expire, and stay out of every file',
   sealingKeys: 'nothing that is stored is under one',
-  shared: 'there for two minutes',
 };
 
 test('a backup has a key of every kind that a restored vault needs', async () => {

@@ -342,8 +342,6 @@ export const RECORD_KINDS = {
   undelivered: { name: bucketName('u'), backup: 'none' },
   /** List: entries of removed logs that were not delivered, see `outbox-prelude.lua`. */
   outbox: { name: bucketName('o'), backup: 'none' },
-  /** String: bytes that items captured together have alike, under their digest; for two minutes. */
-  shared: { name: bucketNames('q'), backup: 'none' },
   /** Hash: token that may clash -> tag of the number that it stands for. */
   identities: { name: bucketName('x'), backup: 'whole' },
 } as const satisfies Readonly<Record<string, RecordKind>>;

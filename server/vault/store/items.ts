@@ -25,7 +25,6 @@ import expireItemsText from './expire-items-n.lua' with { type: 'text' };
 import readItemText from './read-item-4.lua' with { type: 'text' };
 import removeItemsText from './remove-items-n.lua' with { type: 'text' };
 import { wantRewrite } from './sad-rewrite.ts';
-import { SharedBytes } from './shared.ts';
 import writeItemsText from './write-items-n.lua' with { type: 'text' };
 
 const writeItems = script(prelude, writeItemsText);
@@ -87,8 +86,6 @@ export interface ItemWrite {
   readonly expiresAt?: number | undefined;
   /** Entries of the metadata index, see `metadataDigest`. */
   readonly digests?: Uint8Array | undefined;
-  /** The bytes that both parts have in common with each other and with other items, see `shared.ts`. */
-  readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /**
@@ -143,7 +140,6 @@ const DROPPED = ['ok', 'missing', 'changed'] as const;
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
 export class ItemStore {
-  private readonly shared = new SharedBytes();
   /** Buckets in which this process may have changed a log since the last call of `takeMoved`. */
   private readonly moved = new Map<string, Bucket>();
 
@@ -176,30 +172,26 @@ export class ItemStore {
       redisKeys.expiries(bucket),
     ];
     const [first] = writes;
-    const cut = first && writes.length === 1 ? this.shared.cut(bucket, first) : undefined;
-    const args: Argument[] = [first?.gen ?? 0, cut?.from ?? 0, cut?.bytes ?? NO_BYTES];
+    const args: Argument[] = [first?.gen ?? 0];
     for (const write of writes) {
       const { token, replaces } = write;
-      const { item, sad } = cut ?? write;
       keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
-      args.push(token, item, write.meta, sad, write.sadExpiresAt, write.refMember, write.logEntry);
+      args.push(
+        token,
+        write.item,
+        write.meta,
+        write.sad,
+        write.sadExpiresAt,
+        write.refMember,
+        write.logEntry,
+      );
       args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), write.identity, write.seed ?? NO_BYTES);
       args.push(write.expiresAt ?? NO_BYTES, write.digests ?? NO_BYTES);
     }
-    if (cut !== undefined) {
-      keys.push(cut.key);
-    }
     const [word, ...replies] = asList(await this.redis.run(writeItems, keys, args));
-    if (cut !== undefined && asText(word) === 'unshared') {
-      this.shared.forget(bucket);
-      return await this.writeMany(bucket, writes);
-    }
     if (!isOk(word)) {
       const fenced = asFenced(asText(word));
       return writes.map(() => fenced);
-    }
-    if (cut !== undefined && cut.bytes.length > 0) {
-      this.shared.remember(bucket, cut);
     }
     return replies.map(asWriteOutcome);
   }

@@ -90,17 +90,6 @@ export function envelopeBytes(record: Uint8Array): number {
   }
 }
 
-/**
- * The offsets of the start and the end of `enc` in a record sealed with X-Wing: it is long, and the same in all parts of one
- * set-up. Undefined for any other record.
- */
-export function longEncOf(record: Uint8Array): readonly [from: number, to: number] | undefined {
-  return record[1] === TYPE.sealedEnvelope &&
-    headerSuite(record, TYPE.sealedEnvelope, HEADER_BYTES) === X_WING_SUITE
-    ? [HEAD_BYTES, HEAD_BYTES + X_WING_ENC_BYTES]
-    : undefined;
-}
-
 /** Number of the generation of an envelope. It is proven only when the envelope opens. */
 export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);

@@ -195,8 +195,6 @@ export interface StoredFacts extends ItemFacts {
   /** ms since 1970; 0 = kept, or nothing to keep. */
   readonly sadExpiresAt: number;
   readonly reference?: string | undefined;
-  /** The bytes that both parts have in common with each other and with other items of the same minute. */
-  readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /** Facts of a sealed item of a batch. */

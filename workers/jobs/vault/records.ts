@@ -18,7 +18,7 @@ import {
 import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/metadata.ts';
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
-import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
+import type { ItemOwner } from '../../crypto/item/envelope.ts';
 import { isPatched, openItem, openPatched, sealItem } from '../../crypto/item/item.ts';
 import {
   encodeReference,
@@ -318,7 +318,6 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
       ...{ token, candidate, gen, reference },
       ...facts,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
-      shared: longEncOf(item),
     },
     item,
     meta,
