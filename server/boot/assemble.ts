@@ -75,6 +75,7 @@ import { findRedis } from '../redis/open.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { NamedStore } from '../redis/records/named.ts';
 import { Relay } from '../relay/relay.ts';
+import { UsageFolding } from '../request/folding.ts';
 import { Idempotency } from '../request/idempotency.ts';
 import { IdempotencyStore } from '../request/idempotency-store.ts';
 import { Metering } from '../request/metering.ts';
@@ -183,6 +184,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Limits and metering of requests.
   const metering = new Metering(usageStore, observer, now);
+  const folding = new UsageFolding(usageStore, buckets, randomId);
   const idempotency = new Idempotency(idempotencyStore, crypto, () => roots.hasOther(), randomId);
   const attempts = new Attempts(limitStore, settings, now);
   const rates = new Rates(limitStore, settings, now);
@@ -228,7 +230,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const dependents = [endpointStore, new KeyJobs(jobStore, queue)];
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -255,8 +257,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Items.
   const cards = new CardMetadataSource(binStore, now);
-  const writer = new ItemWriter(itemStore, crypto, cards, settings, now);
-  const reader = new ItemReader(itemStore, crypto, keyOpener, cards, now);
+  const writer = new ItemWriter(itemStore, crypto, cards, metering, settings, now);
+  const reader = new ItemReader(itemStore, crypto, keyOpener, cards, metering, now);
   const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering, cursors);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
   const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
@@ -362,7 +364,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     connections,
     reader,
     rejections,
-    metering,
     settings,
     now,
   );
@@ -450,14 +451,13 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     endpointAuth,
     sealingKeys,
     webhooks,
-    metering,
     idempotency,
     now,
   );
   const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
-  const usage = new UsageReports(itemStore, metering, keyOpener, options.prices, now);
+  const usage = new UsageReports(itemStore, usageStore, folding, keyOpener, options.prices, now);
   const compliance = new Compliance(complianceStore, crypto, randomId);
   const utility = new Utility(crypto, metering);
 
@@ -497,7 +497,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const services = {
     ...{ accountRecords, accounts, admission, audit, auditCheckpoints, auditListing },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, expiry, exports, forms, idempotency },
+    ...{ connections, credentials, endpoints, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
@@ -540,8 +540,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(all, name),
     /**
-     * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
-     * cannot be written are lost.
+     * Finishes the requests in flight, flushes logs, then closes threads and Redis.
      */
     async close() {
       rewrites.stop();
@@ -551,7 +550,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       await rejections.flush();
       await audit.flush(true);
       await pool.drain();
-      await metering.flush().catch(() => undefined);
       await redis.close();
     },
   };

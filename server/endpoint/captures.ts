@@ -15,7 +15,6 @@ import {
   rejectAbandoned,
 } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
-import type { Metering } from '../request/metering.ts';
 import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
@@ -106,7 +105,6 @@ export class Captures {
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
     private readonly webhooks: CaptureWebhooks,
-    private readonly metering: Metering,
     private readonly idempotency: Idempotency,
     private readonly now: Clock,
   ) {}
@@ -185,8 +183,6 @@ export class Captures {
     if (policy.isTold) {
       await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
     }
-    // Before an idempotent reply is kept: a repeat of the request counts nothing.
-    await this.metering.request(ctx);
     return captured;
   }
 
@@ -225,8 +221,8 @@ export class Captures {
       metadata: input.metadata,
       seed,
       keeps: policy.keeps,
-      onSealed: () => this.metering.countAhead(ctx, 'capture'),
-    };
+      operation: 'capture',
+    } as const;
     const own = readingOf(endpoint, ctx, input.contentType);
     const { secret, body } = input;
     return this.auth.whileLive(endpoint, () =>
@@ -266,8 +262,7 @@ export class Captures {
     };
     const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
     rejectAbandoned(ctx);
-    this.metering.countAhead(ctx, 'capture');
-    return this.writer.writeOver(key, item, patched, seed);
+    return this.writer.writeOver(ctx, 'capture', key, item, patched, seed);
   }
 }
 

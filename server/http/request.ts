@@ -108,7 +108,7 @@ async function handle(
   return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
-/** The reply to a failed request: subtracts its counts, cancels its stream, and records the rejection first. */
+/** The reply to a failed request: cancels its stream, and records the rejection first. */
 async function fail(
   { route }: MountedRoute,
   ctx: HttpContext,
@@ -117,7 +117,6 @@ async function fail(
   deps: HttpDeps,
 ): Promise<Response> {
   const { call, reply } = progress;
-  deps.metering.takeBack(ctx);
   const failure = reportError(error, ctx, deps);
   const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
   // A short body would stay in memory while its rejection is delayed.

@@ -273,22 +273,17 @@ export class ProxyService {
     }
   }
 
-  /** Counts an attempt of a synchronous request before it is sent, and marks the first one under its Idempotency-Key. */
+  /** Counts an attempt of a synchronous request before it is sent; the first one is marked under its Idempotency-Key. */
   private async countAttempt(
     ctx: AccountContext,
     job: ProxyJob,
     made: number,
     sent: SentMark | undefined,
   ): Promise<void> {
-    const { metering } = this;
-    if (made === 1) {
-      const mark = sent?.set(this.thirdParties.contentOf(job.request));
-      await Promise.all([metering.settleAhead(ctx, 'proxy_attempt'), mark]);
-    } else {
-      await this.sender.admit(job, made - 1);
-      metering.count(ctx, 'proxy_attempt');
-      await metering.settle(ctx);
-    }
+    await (made === 1
+      ? sent?.set(this.thirdParties.contentOf(job.request))
+      : this.sender.admit(job, made - 1));
+    await this.metering.countNow(ctx, 'proxy_attempt');
   }
 }
 

@@ -105,7 +105,7 @@ export class Relay {
     const { room, leave } = this.bounds.enter(account.aid, input.body.length);
     try {
       const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
-      await this.metering.settleAhead(ctx, 'proxy_attempt');
+      await this.metering.countNow(ctx, 'proxy_attempt');
       const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
       if (reply.body instanceof ReadableStream) {
         return { ...reply, body: leaveWhenRead(reply.body, leave) };
@@ -146,9 +146,6 @@ export class Relay {
           return made;
         }
         rejectAbandoned(ctx);
-        if (made.kind === 'ready') {
-          this.metering.countAhead(ctx, 'proxy_attempt');
-        }
         const logged = await this.logUses(key, tokens, made.logEntries);
         return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
       });

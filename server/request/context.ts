@@ -57,16 +57,6 @@ export function senderOf(aid: string, credentialId: string | undefined): string 
 
 export type RequestSource = RequestOrigin['source'];
 
-/** Counts that were handed over before the outcome of their request was known. */
-export interface UsageAhead {
-  readonly aid: string;
-  readonly day: string;
-  readonly counts: ReadonlyMap<string, number>;
-  readonly stored: Promise<void>;
-  /** The operation that metrics count after the request has succeeded. */
-  operation: MeterOperation | undefined;
-}
-
 /** The slot of a request in the short work in flight. */
 export interface InFlightSlot {
   readonly work: 'write' | 'read';
@@ -77,9 +67,10 @@ export interface InFlightSlot {
 
 /** Counts of a request for its account. Only metering reads and changes it. */
 export interface RequestUsage {
-  /** Operations that are not handed over yet. */
-  counted: Map<string, number> | undefined;
-  ahead: UsageAhead | undefined;
+  /** The operation that is counted with the request. */
+  operation: MeterOperation | undefined;
+  /** True if the request is counted, perhaps by the script of its operation. */
+  isCounted: boolean;
 }
 
 /** One request, from its arrival to its log line, as one object that is passed explicitly. */
@@ -114,7 +105,7 @@ export function createContext(origin: RequestOrigin): RequestContext {
     credentialId: undefined,
     account: undefined,
     signInProof: undefined,
-    usage: { counted: undefined, ahead: undefined },
+    usage: { operation: undefined, isCounted: false },
     change: undefined,
     idempotencyKey: undefined,
     slot: undefined,

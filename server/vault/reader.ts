@@ -8,6 +8,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { type Done, done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
+import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from './card-metadata.ts';
 import type { ItemParts, ItemStore } from './store/items.ts';
@@ -32,8 +33,8 @@ export interface ReadView extends ViewParams {
 /** One reading of one item. */
 interface ReadRequest extends ItemRef {
   readonly view: ReadView;
-  /** Called when the item is opened, right before its reading is logged. */
-  readonly onOpened: () => void;
+  /** The operation that the reading and its request are counted as. */
+  readonly operation: 'decrypt' | 'retrieve';
 }
 
 /** Reads the parts of an item, as `ItemStore.readParts`. */
@@ -46,6 +47,7 @@ export class ItemReader {
     private readonly crypto: Crypto,
     private readonly keys: KeyOpener,
     private readonly cards: CardMetadataSource,
+    private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
 
@@ -54,7 +56,7 @@ export class ItemReader {
     ctx: AccountContext,
     key: KeyRef,
     opening: Opening,
-    { token, reference, view, onOpened }: ReadRequest,
+    { token, reference, view, operation }: ReadRequest,
   ): Promise<Done<Uint8Array | undefined> | Retry> {
     const { aid, kid } = key;
     const { rules, forcedMask, maskFields, wantsCard } = view;
@@ -70,14 +72,15 @@ export class ItemReader {
       return out;
     }
     rejectAbandoned(ctx);
-    onOpened();
-    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen);
+    const count = this.metering.requestFieldOf(operation);
+    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen, count);
     if (logged.kind !== 'appended') {
       return logged;
     }
     if (!logged.present[0]) {
       return done(undefined);
     }
+    this.metering.requestCounted(ctx, operation);
     const isBare = !wantsCard || Object.keys(out.card).length === 0;
     return done(isBare ? out.text : withCardMetadata(out.text, await this.cards.of(out.card)));
   }

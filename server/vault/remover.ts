@@ -70,12 +70,7 @@ export class ItemRemover {
           const rest = await this.removePiece(key, number, piece, outcomes, now, isSingle);
           isClosed ||= rest === 'closed';
           again.push(...(rest === 'closed' ? piece : rest));
-          const removed = piece.filter((item) => outcomes.get(item) === 'removed').length;
-          if (removed > 0) {
-            this.metering.count(ctx, 'delete', removed);
-            // The count of one of several pieces is stored at once, since the request may still fail.
-            await (isSingle ? undefined : this.metering.settle(ctx));
-          }
+          this.metering.counted('delete', piece.filter((item) => outcomes.get(item) === 'removed').length);
         }
       };
       const byBucket = Map.groupBy(left, ({ token }) => this.store.bucketOf(key.kid, token).number);
@@ -172,7 +167,9 @@ export class ItemRemover {
       }
     }
     const removed =
-      removals.length === 0 ? [] : await run(() => this.store.remove({ kid, number }, removals));
+      removals.length === 0
+        ? []
+        : await run(() => this.store.remove({ kid, number }, removals, this.metering.fieldOf('delete')));
     if (removed === 'closed') {
       return removed;
     }

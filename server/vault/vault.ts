@@ -70,8 +70,8 @@ export class Vault {
           ttl,
           metadata,
           seed,
-          onSealed: () => this.metering.countAhead(ctx, 'store'),
-        };
+          operation: 'store',
+        } as const;
         return this.writer.storeUnder(ctx, key, request, (params) =>
           this.crypto.storeItem({ params, blob, passphrase, body }),
         );
@@ -96,8 +96,8 @@ export class Vault {
       const view = await viewOf(this.rules, ctx.account, input);
       const opened = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
         const opening = { kind: 'warm', blob, secret: passphrase } as const;
-        const onOpened = (): void => this.metering.countAhead(ctx, 'decrypt');
-        const read = await this.reader.openOne(ctx, key, opening, { token, reference, view, onOpened });
+        const request = { token, reference, view, operation: 'decrypt' } as const;
+        const read = await this.reader.openOne(ctx, key, opening, request);
         const isMissing = read.kind === 'done' && read.value === undefined;
         return isMissing ? provenMissing(this.crypto, key, blob, passphrase) : read;
       });
@@ -214,7 +214,6 @@ export class Vault {
     if (sealed.kind === 'warm_miss') {
       return sealed;
     }
-    this.metering.countAhead(ctx, 'update');
-    return this.writer.writeOver(key, item, sealed, seed);
+    return this.writer.writeOver(ctx, 'update', key, item, sealed, seed);
   }
 }

@@ -15,6 +15,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { formatExpiry, formatStoredAt } from '../domain/text/time.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
 import { type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
+import type { Metering } from '../request/metering.ts';
 import type { CardMetadataSource } from './card-metadata.ts';
 import type { TokenInfo } from './schema.ts';
 import type { ItemStore, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
@@ -40,8 +41,8 @@ export interface StoreRequest extends StoreOptions {
   readonly seed: string | undefined;
   /** Rejects an item that is stored already with `token_exists`. */
   readonly keeps?: boolean | undefined;
-  /** Called when the item is sealed, right before each attempt to write it: the request is valid. */
-  readonly onSealed?: () => void;
+  /** The operation that the written item and its request are counted as; undefined for data of a counted call. */
+  readonly operation?: 'store' | 'capture';
 }
 
 /** Writes items, of routes, endpoints and calls to third parties. */
@@ -53,6 +54,7 @@ export class ItemWriter {
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly cards: CardMetadataSource,
+    private readonly metering: Metering,
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {}
@@ -81,11 +83,13 @@ export class ItemWriter {
         return sealed;
       }
       rejectAbandoned(ctx);
-      request.onSealed?.();
       const { facts } = sealed;
       const outcome = await this.writeItem(key.kid, params, sealed, request);
       switch (outcome.kind) {
         case 'ok':
+          if (request.operation !== undefined && !outcome.isRepeat) {
+            this.metering.requestCounted(ctx, request.operation);
+          }
           return done(await this.tokenInfo(facts, key.user, outcome));
         case 'closed':
         case 'stale':
@@ -104,17 +108,25 @@ export class ItemWriter {
     }
   }
 
-  /** Writes an item that was sealed again over the one that was read. A seed that was written already changes nothing. */
+  /**
+   * Writes an item that was sealed again over the one that was read, and counts the request with its operation. A seed that was
+   * written already changes and counts nothing.
+   */
   async writeOver(
+    ctx: AccountContext,
+    operation: 'update' | 'capture',
     { kid, user }: KeyRef,
     before: StoredItem,
     sealed: StoredParts,
     seed: string | undefined,
   ): Promise<Done<Replaced> | Retry> {
     const write = { ...sealed, ...sealed.facts, seed, replaces: before.meta };
-    const outcome = await this.store.write(kid, write);
+    const outcome = await this.store.write(kid, write, this.metering.requestFieldOf(operation));
     switch (outcome.kind) {
       case 'ok':
+        if (!outcome.isRepeat) {
+          this.metering.requestCounted(ctx, operation);
+        }
         return done({ kind: 'written', info: await this.tokenInfo(sealed.facts, user, outcome) });
       case 'closed':
       case 'stale':
@@ -206,17 +218,18 @@ export class ItemWriter {
     kid: string,
     params: StoreParams,
     sealed: StoredParts,
-    { seed, keeps }: StoreRequest,
+    { seed, keeps, operation }: StoreRequest,
   ): Promise<WriteOutcome> {
     const write = { ...sealed, ...sealed.facts, seed };
     const { token } = write;
-    let outcome = await this.store.write(kid, write);
+    const count = operation && this.metering.requestFieldOf(operation);
+    let outcome = await this.store.write(kid, write, count);
     for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
       if (keeps && outcome.isLive) {
         throw new VaultError('token_exists');
       }
       const logEntry = await this.sealEntry(params, token, outcome);
-      outcome = await this.store.write(kid, { ...write, logEntry });
+      outcome = await this.store.write(kid, { ...write, logEntry }, count);
     }
     return outcome;
   }

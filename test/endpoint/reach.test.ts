@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
-const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
+const NOTED = /^\{a:[^}]*\}(u:|uf$|log$)|^\{[^:}]+\.\d+\}n$|^\{audit\}$/;
 
 /** Everything in Redis but for what was noted, and what lasts two minutes. */
 async function everything(): Promise<Copy> {

@@ -242,7 +242,6 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       listAll: note('listAllAudit', () => streamOf('[]')),
     }),
     metering: stub<Metering>({
-      takeBack: () => undefined,
       request: async ({ account }) => {
         metered.push(account.aid);
       },

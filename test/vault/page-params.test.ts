@@ -17,7 +17,8 @@ test('of the filter of a listing only the members that select items reach the jo
       return Promise.resolve({ kind: 'opened', texts, logEntries: [], cards: [], failed: [] });
     },
   });
-  const [store, admission, metering] = [stub<ItemStore>({}), stub<Admission>({}), stub<Metering>({})];
+  const [store, admission] = [stub<ItemStore>({}), stub<Admission>({})];
+  const metering = stub<Metering>({ fieldOf: () => '', counted: () => undefined });
   const pages = new ItemPages(store, crypto, admission, metering, () => 1);
   const fields = { order: new Uint8Array(0), tokens: [], storedAt: new Float64Array(0) };
   const page: ItemPage = { fields: { ...fields, replies: new Uint8Array(0) }, places: [], buckets: [] };

@@ -123,19 +123,11 @@ export class StoreBatches {
   ): Promise<StoredOrNot[]> {
     const seedOf = seed === undefined ? undefined : seedsOf(seed);
     const results: (StoredOrNot | undefined)[] = items.map(() => undefined);
-    try {
-      await namedInBody(
-        this.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
-          this.storeLeft({ ctx, key, blob, input, items, seedOf, results }),
-        ),
-      );
-    } finally {
-      const stored = results.filter((result) => result !== undefined && 'token' in result).length;
-      if (stored > 0) {
-        this.metering.count(ctx, 'store', stored);
-        await this.metering.settle(ctx);
-      }
-    }
+    await namedInBody(
+      this.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
+        this.storeLeft({ ctx, key, blob, input, items, seedOf, results }),
+      ),
+    );
     return results.map((result) => result ?? failedItem({ failed: 'internal' }));
   }
 
@@ -244,7 +236,10 @@ export class StoreBatches {
       const round: Round = { again: [], clashes: [] };
       const writeGroup = async ([bucket, group]: readonly [Bucket, readonly Sealed[]]): Promise<void> => {
         const writes = group.map(({ write }) => write);
-        const outcomes = await this.admission.piece(aid, () => this.store.writeMany(bucket, writes));
+        const count = this.metering.fieldOf('store');
+        const outcomes = await this.admission.piece(aid, () => this.store.writeMany(bucket, writes, count));
+        const stored = outcomes.filter((outcome) => outcome.kind === 'ok' && !outcome.isRepeat).length;
+        this.metering.counted('store', stored);
         await Promise.all(
           group.map((item, i) => this.settle(attempt, item, outcomes[i] ?? { kind: 'damaged' }, round)),
         );

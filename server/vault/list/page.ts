@@ -153,12 +153,9 @@ export class ItemPages {
     }
     const { texts, cards, failed, logEntries } = opened;
     const isLogged = page.places.map(() => false);
-    await this.log(key, page, logEntries, isLogged);
+    await this.log(key, page, logEntries, isLogged, this.metering.fieldOf(operation));
     const logged = isLogged.filter(Boolean).length;
-    if (logged > 0) {
-      this.metering.count(ctx, operation, logged);
-      await this.metering.settle(ctx);
-    }
+    this.metering.counted(operation, logged);
     return { texts, cards, failed, isLogged, logged };
   }
 
@@ -172,18 +169,19 @@ export class ItemPages {
   }
 
   /**
-   * Appends the log entries of a page, by bucket, and sets `isLogged` for each item that still exists and is logged. Rejects
-   * with `key_changed` if the generation of the key is no longer the newest.
+   * Appends the log entries of a page, by bucket, and sets `isLogged` for each item that still exists and is logged; each is
+   * counted. Rejects with `key_changed` if the generation of the key is no longer the newest.
    */
   log(
     { aid, gen }: KeyRef,
     { buckets }: ItemPage,
     entries: readonly Packed[],
     isLogged: boolean[],
+    count?: string,
   ): Promise<unknown> {
     const append = async ({ bucket, indexes, tokens }: BucketItems, n: number): Promise<void> => {
       const outcome = await this.admission.piece(aid, () =>
-        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen),
+        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen, count),
       );
       if (outcome.kind !== 'appended') {
         throw new VaultError('key_changed');

@@ -36,6 +36,8 @@ const expireItems = script(prelude, expireItemsText);
 const removeItems = script(prelude, outboxPrelude, removeItemsText);
 
 const NO_BYTES = Buffer.alloc(0);
+/** The name of a count (see `Metering.fieldOf`) for what is not counted. */
+const NO_COUNT = '';
 /** The greatest number of earlier entries that an entry can name. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
 /** Bytes of a page. */
@@ -94,7 +96,8 @@ export interface ItemWrite {
  */
 export type WriteOutcome =
   | Fenced
-  | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean }
+  /** `isRepeat`: its seed was written before, and nothing was written or counted. */
+  | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean; readonly isRepeat: boolean }
   | { readonly kind: 'clash' | 'changed' | 'damaged' }
   /** `isLive` is false once the item has expired. */
   | ({ readonly kind: 'exists'; readonly isLive: boolean } & LogEnd);
@@ -154,13 +157,17 @@ export class ItemStore {
     return bucketOf(kid, token, this.buckets);
   }
 
-  async write(kid: string, item: ItemWrite): Promise<WriteOutcome> {
-    const [outcome] = await this.writeMany(this.bucketOf(kid, item.token), [item]);
+  async write(kid: string, item: ItemWrite, count?: string): Promise<WriteOutcome> {
+    const [outcome] = await this.writeMany(this.bucketOf(kid, item.token), [item], count);
     return outcome ?? { kind: 'damaged' };
   }
 
-  /** Writes items of one bucket and one generation, each with another token, in one step. */
-  async writeMany(bucket: Bucket, writes: readonly ItemWrite[]): Promise<readonly WriteOutcome[]> {
+  /** Writes items of one bucket and one generation, each with another token, in one step. Each written one is counted. */
+  async writeMany(
+    bucket: Bucket,
+    writes: readonly ItemWrite[],
+    count = NO_COUNT,
+  ): Promise<readonly WriteOutcome[]> {
     this.noteMoved(bucket);
     const keys = [
       redisKeys.fence(bucket),
@@ -170,9 +177,10 @@ export class ItemStore {
       redisKeys.changedLogs(bucket),
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
+      redisKeys.counts(bucket),
     ];
     const [first] = writes;
-    const args: Argument[] = [first?.gen ?? 0];
+    const args: Argument[] = [first?.gen ?? 0, count];
     for (const write of writes) {
       const { token, replaces } = write;
       keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
@@ -274,25 +282,33 @@ export class ItemStore {
   }
 
   /** Appends an entry to the log of one item. */
-  appendOne(kid: string, token: string, entry: Uint8Array, gen?: number): Promise<AppendOutcome> {
-    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen);
+  appendOne(
+    kid: string,
+    token: string,
+    entry: Uint8Array,
+    gen?: number,
+    count?: string,
+  ): Promise<AppendOutcome> {
+    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen, count);
   }
 
-  /** Appends one entry to each item of a bucket, none where it is empty. */
+  /** Appends one entry to each item of a bucket, none where it is empty. Each appended one is counted. */
   async appendLog(
     bucket: Bucket,
     tokens: readonly string[],
     entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
+    count = NO_COUNT,
   ): Promise<AppendOutcome> {
     this.noteMoved(bucket);
     const keys = [
       redisKeys.fence(bucket),
       redisKeys.changedLogs(bucket),
+      redisKeys.counts(bucket),
       ...tokens.map((token) => redisKeys.item(bucket, token)),
     ];
     const { bytes, ends } = 'ends' in entries ? entries : packEntries(entries);
-    const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
+    const args = [gen ?? '', count, bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
     const [word, flags] = asList(await this.redis.run(appendLog, keys, args));
     return isOk(word)
       ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
@@ -321,13 +337,14 @@ export class ItemStore {
   }
 
   /**
-   * Deletes items of one bucket with their logs, each independently of the others. `closed`: a deletion of the key is in
+   * Deletes items of one bucket with their logs, each independently of the others; each deleted one is counted. `closed`: a deletion of the key is in
    * progress, and nothing was deleted. Otherwise for each item, `changed`: it is not the one that was read; `damaged`: it
    * cannot be deleted as it is.
    */
   async remove(
     bucket: Bucket,
     items: readonly ItemRemoval[],
+    count = NO_COUNT,
   ): Promise<'closed' | readonly (typeof REMOVED)[number][]> {
     this.noteMoved(bucket);
     const keys = [
@@ -340,9 +357,10 @@ export class ItemStore {
       redisKeys.outbox(bucket),
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
+      redisKeys.counts(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
-    const args: Argument[] = [this.isStreamed ? '1' : ''];
+    const args: Argument[] = [this.isStreamed ? '1' : '', count];
     for (const { token, metaTag, firstTag, proof, refMember } of items) {
       args.push(token, metaTag, firstTag, proof, refMember);
     }
@@ -524,7 +542,7 @@ function asWriteOutcome(reply: unknown): WriteOutcome {
   const kind = asText(word);
   switch (kind) {
     case 'ok':
-      return { kind, storedAt: asTime(first), created: isOne(second) };
+      return { kind, storedAt: asTime(first), created: isOne(second), isRepeat: isOne(third) };
     case 'exists':
       return { kind, logLength: asCount(first), logTail: asBytes(second), isLive: isOne(third) };
     case 'clash':

@@ -1,18 +1,18 @@
 -- write-items
 -- Stores items of one bucket, or replaces them, each with its log entry. All are checked before the first is written.
 -- KEYS  1 fence  2 time index  3 reference index  4 identity tags (hash)  5 tokens whose logs have changed
---       6 metadata index  7 expiries, then for each item its hash, and its sad (string); no item is there twice
--- ARGV  1 generation, then for each item: token | envelope and content | metadata | sad or '' | sad expiry ms or 0
---       | reference index member or '' | log entry, preceded by the number and tail that it names | '' to store, or the last
---       16 bytes of the metadata that this write replaces | identity tag or '' | seed of an idempotent request or ''
---       | expiry ms or '' | digests of its metadata or ''
+--       6 metadata index  7 expiries  8 counts, then for each item its hash, and its sad (string); no item is there twice
+-- ARGV  1 generation  2 name of the count of written items, or '', then for each item: token | envelope and content
+--       | metadata | sad or '' | sad expiry ms or 0 | reference index member or '' | log entry, preceded by the number and tail
+--       that it names | '' to store, or the last 16 bytes of the metadata that this write replaces | identity tag or ''
+--       | seed of an idempotent request or '' | expiry ms or '' | digests of its metadata or ''
 -- Reply {'closed'|'stale'} | {'ok', for each item:
---   {'ok', stored_at ms, 1 if there was none} | {'clash'|'changed'|'damaged'}
+--   {'ok', stored_at ms, 1 if there was none, 1 if this request has written before} | {'clash'|'changed'|'damaged'}
 --   | {'exists', log length, tail, 1 unless it has expired}: the entry of a new item must name what this log has}
 local call, sub, find, format = redis.call, string.sub, string.find, string.format
-local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 7, 1, 12
-local fence, times, references, identities, changed_logs, metadata, expiries = unpack(KEYS, 1, FIXED_KEYS)
-local generation = tonumber(ARGV[1])
+local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 8, 2, 12
+local fence, times, references, identities, changed_logs, metadata, expiries, usage = unpack(KEYS, 1, FIXED_KEYS)
+local generation, counted = tonumber(ARGV[1]), ARGV[2]
 local items = (#ARGV - FIXED_ARGS) / ITEM_ARGS
 
 local newest_generation, closed_until, last = unpack(call('HMGET', fence, 'g', 'c', 'l'))
@@ -61,7 +61,7 @@ local function check(i)
   end
   if seed ~= '' and find(seeds, seed .. ',', 1, true) then
     -- This request has already written, and its reply was lost. Later writes of others are kept.
-    return { 'ok', call('ZSCORE', times, token) or 0, count == 1 and 1 or 0 }
+    return { 'ok', call('ZSCORE', times, token) or 0, count == 1 and 1 or 0, 1 }
   end
   local seen, named = named_by(log_entry)
   if replaced ~= '' then
@@ -149,10 +149,13 @@ for i = 1, items do
     places[#places + 1] = stamp
     places[#places + 1] = token
     changed[#changed + 1] = token
-    replies[i + 1] = { 'ok', stamp, is_new and 1 or 0 }
+    replies[i + 1] = { 'ok', stamp, is_new and 1 or 0, 0 }
     stored_at = stored_at + 1
   end
 end
 call('ZADD', times, unpack(places))
 call('SADD', changed_logs, unpack(changed))
+if counted ~= '' then
+  call('HINCRBY', usage, counted, written)
+end
 return replies

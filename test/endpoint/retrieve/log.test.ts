@@ -230,10 +230,10 @@ describe('counting', () => {
     expect(counted).toEqual(NOTHING);
   });
 
-  test('is stored before the reply: a reading that cannot be counted is not answered', async () => {
+  test('is stored with the log entry: a reading that is not logged is neither answered nor counted', async () => {
     const { token, endpoint } = await newItem();
     const counted = await countsOf(async () => {
-      failNext(vault.opened.stores.usageStore, 'add', new VaultError('store_unavailable'));
+      failNext(vault.opened.stores.itemStore, 'appendLog', new VaultError('store_unavailable'));
       expect((await use({ token }, endpoint)).outcome).toBe('503 store_unavailable');
     });
     expect(counted.api_requests).toBe(0);
