@@ -5,6 +5,7 @@ import { type AnyJob, DEADLINE_MS, type Numbered } from '../../workers/jobs/defi
 import type { Pool } from '../../workers/pool/pool.ts';
 import { JOBS } from '../../workers/table.ts';
 import type { Secret } from '../core/secret.ts';
+import type { Limiter } from '../limits/limiter.ts';
 
 /** A key's private halves after an unlock: they open only together with the passphrase. */
 export type WarmBlob = Uint8Array;
@@ -37,16 +38,19 @@ export interface Crypto extends Jobs {
 /** Receives each job that has ended: its name, when it started (`performance.now()`), and whether it failed. */
 type JobReport = (name: string, startedAt: number, hasFailed: boolean) => void;
 
+/** The class of long jobs, which wait for each other. Requests bound the number of hot ones. */
+const WORK = { bulk: 'page', cold: 'unlock', guess: 'guess' } as const;
+
 /** A pool of threads, as far as jobs need it. */
 interface Runner {
   run: Pool['run'];
 }
 
-export function createCrypto(pool: Runner, report?: JobReport): Crypto {
+export function createCrypto(pool: Runner, limiter: Limiter, report?: JobReport): Crypto {
   const digestKey = randomBytes(32);
   const methods = Object.values(JOBS).map((job) => [
     job.name,
-    (input: never) => runJob(pool, job, input, report),
+    (input: never) => runJob(pool, limiter, job, input, report),
   ]);
   return {
     // Each name has the method of its job; the loop cannot say so name by name.
@@ -86,6 +90,7 @@ export async function openJson<T>(
 
 async function runJob(
   pool: Runner,
+  limiter: Limiter,
   { name, kind, lane: laneOf, share, input, output }: Numbered<AnyJob>,
   value: never,
   report: JobReport | undefined,
@@ -96,9 +101,10 @@ async function runJob(
     const fields: Uint8Array[] = [];
     input.write(value, fields);
     const lane = typeof laneOf === 'function' ? laneOf(value) : laneOf;
-    const account = share === undefined ? '' : share(value);
-    const request = { kind, fields, lane, account, deadlineMs: DEADLINE_MS[lane] };
-    const result = readAll(output, await pool.run(request));
+    const request = { kind, fields, lane, queuedAt: startedAt, deadlineMs: DEADLINE_MS[lane] };
+    const run = (): Promise<readonly Uint8Array[]> => pool.run(request);
+    const reply = await (lane === 'hot' ? run() : limiter.run(WORK[lane], share?.(value) ?? '', run));
+    const result = readAll(output, reply);
     hasFailed = false;
     return result;
   } finally {

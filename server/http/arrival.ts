@@ -9,7 +9,7 @@ import type { RequestSource } from '../request/context.ts';
 import { compileRequestBody } from '../schema/json-body.ts';
 import { authorizeCall, authorizeRoute } from './authorize.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
-import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
+import { BodyHold } from './body-hold.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './context.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
@@ -186,10 +186,11 @@ async function holdBody(
   length: number | undefined,
   recalled: Recalled | undefined,
 ): Promise<void> {
-  ctx.held = deps.bodies.hold(networkOf(ctx.ip), length ?? 0);
+  ctx.held = new BodyHold(deps.limiter, networkOf(ctx.ip), length ?? 0);
   if (recalled !== undefined && length !== undefined && isLong(length)) {
     await deps.signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
-    releaseBody(ctx, deps);
+    ctx.held.release();
+    ctx.held = undefined;
   }
 }
 
@@ -223,11 +224,16 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
     length,
     body.bytesMax,
     deps.http.bodyTimeoutMs,
-    (cut) => waitForBody(ctx, deps, ctx.account?.aid ?? recalled?.aid, length, cut),
-    length === undefined ? (arrived) => growBody(ctx, deps, arrived) : undefined,
+    (cut) => {
+      // Only now one of an account holds bytes: most bodies arrive together with their heads.
+      const owner = ctx.account?.aid ?? recalled?.aid ?? networkOf(ctx.ip);
+      ctx.held ??= new BodyHold(deps.limiter, owner, length ?? 0, 'account');
+      ctx.held.wait(cut);
+    },
+    length === undefined ? (arrived) => ctx.held?.grow(arrived) : undefined,
   );
   ctx.body = 'read';
-  endWait(ctx, deps);
+  ctx.held?.arrived();
   // Otherwise a removed caller could act for the account as long as a body may take.
   const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
   return {
@@ -236,7 +242,7 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   };
 }
 
-/** Admits a request: credentials, rate of the account, admission. */
+/** Admits a request: credentials, rate of the account, room for its work. */
 export async function admit(
   { route, deps, isWrite }: CallReader,
   ctx: HttpContext,
@@ -252,14 +258,16 @@ export async function admit(
   }
   // All addresses of an IPv6 network are one owner.
   const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
+  deps.limiter.noteActive(owner);
   // Calls to third parties may take long, and are bounded separately.
-  if (route.noun === 'proxy') {
-    deps.admission.ask(owner);
-  } else {
-    const place = deps.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
-    if (place !== undefined) {
-      await place;
+  if (route.noun !== 'proxy') {
+    const work = isWrite ? 'write' : 'read';
+    const granted = deps.limiter.acquire(work, owner);
+    if (granted !== undefined) {
+      await granted;
     }
+    ctx.work = work;
+    ctx.owner = owner;
   }
 }
 

@@ -6,7 +6,7 @@ import { createContext, type RequestContext, type RequestSource } from '../reque
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { StartedSpan } from '../telemetry/otlp.ts';
 import { hasLongBody } from './body.ts';
-import type { HeldBytes } from './body-budget.ts';
+import type { BodyHold } from './body-hold.ts';
 import type { HttpDeps } from './deps.ts';
 import { errorResponse, type HeaderList } from './reply.ts';
 
@@ -27,7 +27,7 @@ export interface HttpContext extends RequestContext {
   span: StartedSpan | undefined;
   /** The state of the body, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
-  held: HeldBytes | undefined;
+  held: BodyHold | undefined;
 }
 
 /** Ids are logged and passed on, so an id with a card number is invalid. */

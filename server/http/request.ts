@@ -14,7 +14,6 @@ import {
 } from './arrival.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { dropBody, hasLongBody } from './body.ts';
-import { releaseBody } from './body-budget.ts';
 import {
   beginRequest,
   endRequest,
@@ -119,9 +118,7 @@ async function fail(
   const { call, reply } = progress;
   deps.metering.takeBack(ctx);
   const failure = reportError(error, ctx, deps);
-  const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
-  // A short body would stay in memory while its rejection is delayed.
-  if (ctx.body === 'untouched' && (isComing || failure.code === 'overloaded')) {
+  if (ctx.body === 'untouched' && hasLongBody(ctx.request.headers)) {
     dropBody(ctx.request);
   }
   if (reply !== undefined) {
@@ -131,12 +128,6 @@ async function fail(
   }
   try {
     await recordRejection(route, ctx, call, failure.code, deps);
-    if (failure.code === 'overloaded' && !isComing) {
-      // Releases its slot and its body before the delay.
-      deps.admission.leave(ctx);
-      progress.call = undefined;
-      await deps.admission.holdBack();
-    }
     return errorReply(ctx, failure);
   } catch (unrecorded) {
     return errorReply(ctx, reportError(unrecorded, ctx, deps));
@@ -156,8 +147,11 @@ async function respond(
   } catch (error) {
     response = await fail(mounted, ctx, error, progress, deps);
   } finally {
-    deps.admission.leave(ctx);
-    releaseBody(ctx, deps);
+    if (ctx.work !== undefined) {
+      deps.limiter.release(ctx.work, ctx.owner);
+      ctx.work = undefined;
+    }
+    ctx.held?.release();
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
-import { JOBS_AT_ONCE } from '../call/bounds.ts';
 import { VaultError } from '../core/errors.ts';
+import { JOBS_AT_ONCE } from '../limits/classes.ts';
 import { toVaultError } from '../redis/client.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
 import { redisKeys } from '../redis/records/keys.ts';

@@ -1,9 +1,10 @@
-import type { CallBounds } from '../call/bounds.ts';
 import { errorOf, isOutcomeUnknown } from '../call/outcome.ts';
+import { CallRoom } from '../call/room.ts';
 import type { CallSender } from '../call/send.ts';
 import type { Certificates, ClientCredential } from '../certificate/certificates.ts';
 import type { Connections } from '../connection/connections.ts';
 import type { Connection } from '../connection/schema.ts';
+import { untilClosed } from '../core/byte-stream.ts';
 import type { Clock } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -16,6 +17,7 @@ import { headersToReturn, headersToSend } from '../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
 import { type Showing, staysAsItIs } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
@@ -77,7 +79,7 @@ export class Relay {
     private readonly reader: ItemReader,
     private readonly rejections: Rejections,
     private readonly sender: CallSender,
-    private readonly bounds: CallBounds,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
@@ -102,18 +104,18 @@ export class Relay {
     if (clientCertId !== undefined && clientCert === undefined) {
       throw new VaultError('certificate_not_found', { field: 'connection' });
     }
-    const { room, leave } = this.bounds.enter(account.aid, input.body.length);
+    const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
     try {
       const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
       await this.metering.settleAhead(ctx, 'proxy_attempt');
       const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
       if (reply.body instanceof ReadableStream) {
-        return { ...reply, body: leaveWhenRead(reply.body, leave) };
+        return { ...reply, body: untilClosed(reply.body, release) };
       }
-      leave();
+      release();
       return reply;
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
   }
@@ -285,14 +287,6 @@ function namedTokens(input: RelayInput): readonly string[] {
   const { buffer, byteOffset, length } = input.body;
   const { query, headers, body } = textsOf(input, Buffer.from(buffer, byteOffset, length).toString('latin1'));
   return tokensOf([query, ...headers, body]);
-}
-
-/** Passes a body on, and calls `leave` when it has ended or is cancelled. */
-function leaveWhenRead(body: ReadableStream<Uint8Array>, leave: () => void): ReadableStream<Uint8Array> {
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  // The reader of the body gets its error.
-  body.pipeTo(writable).then(leave, leave);
-  return readable;
 }
 
 /** The headers of a reply whose caller sees named members only. */

@@ -67,14 +67,6 @@ export interface UsageAhead {
   operation: MeterOperation | undefined;
 }
 
-/** The slot of a request in the short work in flight. */
-export interface InFlightSlot {
-  readonly work: 'write' | 'read';
-  /** The account, or the source of a request without one. */
-  readonly account: string;
-  readonly queue: string;
-}
-
 /** Counts of a request for its account. Only metering reads and changes it. */
 export interface RequestUsage {
   /** Operations that are not handed over yet. */
@@ -100,8 +92,10 @@ export interface RequestContext extends RequestOrigin {
   readonly request?: { readonly signal: AbortSignal };
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
-  /** Acquired and released by admission alone, once. */
-  slot: InFlightSlot | undefined;
+  /** The class of the unit that it holds; undefined while it holds none. Only the frame changes it. */
+  work: 'write' | 'read' | undefined;
+  /** The owner of that unit: the account, or the source of a request without one. */
+  owner: string;
 }
 
 export type AccountContext = RequestContext & { readonly account: Account };
@@ -117,7 +111,8 @@ export function createContext(origin: RequestOrigin): RequestContext {
     usage: { counted: undefined, ahead: undefined },
     change: undefined,
     idempotencyKey: undefined,
-    slot: undefined,
+    work: undefined,
+    owner: '',
   };
 }
 

@@ -5,7 +5,7 @@ import type { Cursors } from '../core/cursors.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CLOSED_PAUSE_MS, type KeyOpener, type KeyRef } from '../key/opener.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { stringAt } from './list/page.ts';
@@ -36,7 +36,7 @@ export class ItemRemover {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly keys: KeyOpener,
     private readonly metering: Metering,
     private readonly cursors: Cursors,
@@ -154,7 +154,7 @@ export class ItemRemover {
     isSingle: boolean,
   ): Promise<'closed' | readonly ItemRef[]> {
     // Fair queueing with listings; a single item is short work and does not wait.
-    const run = <T>(work: () => Promise<T>) => (isSingle ? work() : this.admission.piece(aid, work));
+    const run = <T>(work: () => Promise<T>) => (isSingle ? work() : this.limiter.run('piece', aid, work));
     const tokens = piece.map(({ token }) => token);
     const references = piece.map(({ reference }) => reference ?? null);
     const places = tokens.map((token) => ({ token, bucket: number }));

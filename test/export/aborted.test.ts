@@ -11,7 +11,7 @@ const ITEMS = 160;
 const ITEM_BYTES = 60_000;
 /** A page aims at 1 MB. */
 const PAGES = (ITEMS * ITEM_BYTES) / 1_048_576;
-const NOTHING = { write: 0, read: 0, list: 0, open: 0 };
+const NOTHING = { list: 0, open: 0 };
 
 let vault: TestVault;
 let account: AccountClient;
@@ -65,7 +65,8 @@ function holdLastPage() {
   return holdNext(vault.opened.stores.itemStore, 'readMany', { skip: Math.floor(PAGES) - 2 });
 }
 function inFlight() {
-  return vault.opened.services.admission.stats().inFlight;
+  const { list, open } = vault.opened.services.limiter.stats();
+  return { list: list.used, open: open.used };
 }
 
 describe.each([

@@ -126,7 +126,7 @@ function breakSending(): void {
 
 /** Lets a job run in a thread in which every job fails. */
 function breakJob(name: 'storeItem'): void {
-  const faulty = createCrypto(faultyPool);
+  const faulty = createCrypto(faultyPool, vault.opened.services.limiter);
   remember(spyOn(vault.opened.crypto, name).mockImplementation(faulty[name] as never));
 }
 

@@ -20,7 +20,6 @@ function lifeOf(lane: Lane, cpuAt: CpuClock, begunAt: (now: number) => number = 
     kind: 1,
     fields: [],
     lane,
-    account: '',
     deadlineMs: 1_000,
     queuedAt: 0,
     dueAt: 1_000,

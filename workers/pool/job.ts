@@ -16,17 +16,16 @@ export interface JobRequest {
   readonly kind: number;
   readonly fields: readonly Uint8Array[];
   readonly lane: Lane;
-  /** The account whose share of the lane it uses; jobs without an account share one. */
-  readonly account?: string;
+  /** When its caller asked for it, on `performance.now()`, for metrics; omitted: now. */
+  readonly queuedAt?: number;
   /** Milliseconds that it may wait for a thread, and again that it may spend in one. */
   readonly deadlineMs: number;
 }
 
 /** An accepted job, until its promise settles. `id` is given by the thread that it is sent to; `dueAt` is on `performance.now()`. */
-export interface PendingJob extends Required<JobRequest> {
+export interface PendingJob extends JobRequest {
   id: number;
   dueAt: number;
-  /** When it was accepted, on `performance.now()`. */
   readonly queuedAt: number;
   /** Number of times that it was in a thread that died of another job, and was queued again. */
   requeues: number;

@@ -26,12 +26,11 @@ export interface PoolOptions {
   readonly threads: number;
   /** Given to every thread, replacements included. */
   readonly workerData: unknown;
-  /** Hot jobs that may wait, and as many bulk jobs. */
+  /** Jobs of each lane that may wait. */
   readonly queueMax: number;
-  /** Cold jobs that run at once over all threads, that wait beyond these, and that run for one account. */
+  /** Cold jobs, and guesses, that run at once over all threads. */
   readonly coldConcurrency: number;
-  readonly coldQueueMax?: number;
-  readonly coldPerAccountMax?: number;
+  readonly guessConcurrency?: number;
   /** Time that a thread may take to load before it counts as hung; tests set their own. */
   readonly loadMsMax?: number;
   /** Reads the CPU time of a thread; tests set their own. */
@@ -55,12 +54,6 @@ interface PoolStats {
 
 /** A thread loads in less than a second on a machine that is not busy. */
 const LOAD_MS_MAX = 30_000;
-const COLD_QUEUE_MAX = 32;
-const COLD_PER_ACCOUNT_MAX = 2;
-/** Guesses run on one place of so many. */
-const GUESS_PART = 4;
-/** Guesses that wait: few, since a delay does no harm to guessing callers. */
-const GUESS_QUEUE_MAX = 16;
 
 /** Crashes of other jobs that a job may live through; a limit only so that it ends at some time. */
 const REQUEUES_MAX = 3;
@@ -86,22 +79,12 @@ export class Pool {
   private isDispatchQueued = false;
 
   constructor(private readonly options: PoolOptions) {
-    const { threads, queueMax, coldConcurrency, loadMsMax = LOAD_MS_MAX } = options;
+    const { threads, queueMax, coldConcurrency, guessConcurrency = 1, loadMsMax = LOAD_MS_MAX } = options;
     this.lanes = new Lanes({
       threads,
       queueMax,
-      cold: {
-        concurrency: coldConcurrency,
-        queueMax: options.coldQueueMax ?? COLD_QUEUE_MAX,
-        perAccountMax: options.coldPerAccountMax ?? COLD_PER_ACCOUNT_MAX,
-      },
-      guess: {
-        concurrency: Math.max(1, Math.floor(coldConcurrency / GUESS_PART)),
-        queueMax: GUESS_QUEUE_MAX,
-        perAccountMax: 1,
-        // On few cores a guess and an unlock would take all there are.
-        rests: coldConcurrency === 1,
-      },
+      coldConcurrency,
+      guessConcurrency,
       send: (thread, jobs) => this.send(thread, jobs),
     });
     this.crew = new Crew(
@@ -148,7 +131,7 @@ export class Pool {
         guess: lanes.waitingOf('guess'),
       },
       running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
-      coldRunning: lanes.cold.running + lanes.guess.running,
+      coldRunning: lanes.running.cold + lanes.running.guess,
       threadsAlive: crew.threads.length,
       threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
       restarts: crew.restarts,
@@ -160,29 +143,28 @@ export class Pool {
       reject(poolError('overloaded', 'PoolDraining'));
       return;
     }
-    const { kind, fields, account = '', deadlineMs } = request;
+    const { kind, fields, deadlineMs, queuedAt } = request;
     // A job outside the frame format would make the whole frame unreadable.
     if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
       reject(poolError('internal', 'MessageInvalid'));
       return;
     }
-    const queuedAt = performance.now();
-    const dueAt = queuedAt + deadlineMs;
+    const now = performance.now();
+    const dueAt = now + deadlineMs;
     const job: PendingJob = {
       ...request,
       id: 0,
-      account,
       dueAt,
-      queuedAt,
+      queuedAt: queuedAt ?? now,
       requeues: 0,
       missed: 0,
       resolve,
       reject,
     };
     this.accepted += 1;
-    const dropped = this.lanes.accept(job);
-    if (dropped !== undefined) {
-      this.reject([dropped], poolError('overloaded', 'QueueFull'));
+    if (!this.lanes.accept(job)) {
+      this.reject([job], poolError('overloaded', 'QueueFull'));
+      return;
     }
     this.alarm.arm(dueAt);
     this.dispatchSoon();
@@ -230,10 +212,7 @@ export class Pool {
 
   private readonly dispatch = (): void => {
     this.isDispatchQueued = false;
-    const dropped = this.lanes.dispatch(this.crew.threads);
-    if (dropped.length > 0) {
-      this.reject(dropped, poolError('overloaded', 'QueueFull'));
-    }
+    this.lanes.dispatch(this.crew.threads);
     this.alarm.arm(this.lanes.nextGuessAt());
   };
 

@@ -5,7 +5,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
-import type { Admission } from '../../limits/admission.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { Account, AccountContext } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
@@ -65,7 +65,7 @@ export class VaultTrees {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
@@ -156,7 +156,7 @@ export class VaultTrees {
     return { stream: await treeStream(toAsync([branch])) };
   }
 
-  /** Starts a tree under admission, which it holds from its plan until its last byte is sent or its reader has gone. */
+  /** Starts a tree, which holds a unit of its class from its plan until its last byte is sent or its reader has gone. */
   private async startTree(
     work: 'list' | 'open',
     request: PlanRequest,
@@ -165,9 +165,9 @@ export class VaultTrees {
     write = treeStream,
   ): Promise<TreeStream> {
     const { aid } = request.ctx.account;
-    const end = work === 'open' ? await this.admission.open(aid) : this.admission.start(work, aid);
+    const end = await this.limiter.hold(work, aid);
     try {
-      return await this.admission.plan(aid, async () => {
+      return await this.limiter.run('plan', aid, async () => {
         const { ranges, nextToken } = await this.planner.plan(request);
         const branches = this.branchesOf(ranges, options, open);
         return { stream: await write(branches, request.filter.user, end), nextToken };

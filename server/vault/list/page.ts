@@ -5,7 +5,7 @@ import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyRef } from '../../key/opener.ts';
-import type { Admission } from '../../limits/admission.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import { type AccountContext, actorOf } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
@@ -74,7 +74,7 @@ export class ItemPages {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
@@ -90,7 +90,7 @@ export class ItemPages {
     let size = Math.min(itemsMax, itemsFirst);
     let places: Placed[] = [];
     for (;;) {
-      size = this.admission.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
+      size = this.limiter.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
       await fill(places, positions, size);
       if (places.length === 0) {
         return;
@@ -113,7 +113,7 @@ export class ItemPages {
     places: readonly Placed[],
     part: PageOptions['part'],
   ): Promise<ItemPage | undefined> {
-    const replies = await this.admission.piece(aid, () => this.store.readMany(kid, places, part));
+    const replies = await this.limiter.run('piece', aid, () => this.store.readMany(kid, places, part));
     if (replies === undefined) {
       return undefined;
     }
@@ -164,7 +164,7 @@ export class ItemPages {
 
   /** Reads a page whose items do not open once more, each item in one step (see `ItemStore.readMany`). */
   private async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
-    const found = await this.admission.piece(aid, () => this.store.readManyAgain(kid, places, gen));
+    const found = await this.limiter.run('piece', aid, () => this.store.readManyAgain(kid, places, gen));
     if (found.kind !== 'items') {
       throw new VaultError('key_changed');
     }
@@ -182,7 +182,7 @@ export class ItemPages {
     isLogged: boolean[],
   ): Promise<unknown> {
     const append = async ({ bucket, indexes, tokens }: BucketItems, n: number): Promise<void> => {
-      const outcome = await this.admission.piece(aid, () =>
+      const outcome = await this.limiter.run('piece', aid, () =>
         this.store.appendLog(bucket, tokens, entries[n] ?? [], gen),
       );
       if (outcome.kind !== 'appended') {
