@@ -66,7 +66,7 @@ const DECISIONS = [
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/pipelining.md', 'Pipelining', 'No effect without an answer'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
-  page('decisions/neighbours.md', 'Room for others', 'When an account leaves room for others'),
+  page('decisions/limiter.md', 'Room for others', 'Who waits for whom, and when'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),
   page(
     'decisions/third-party-client.md',

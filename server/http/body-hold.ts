@@ -33,14 +33,14 @@ export class BodyHold implements Revocable {
   wait(reject: Cut): void {
     if (this.units > 0) {
       this.reject = reject;
-      this.limiter.expose(this.work, this.owner, this);
+      this.limiter.offer(this.work, this.owner, this);
     }
   }
 
   /** Marks the body as complete. A short one is released: the number of requests bounds these. */
   arrived(): void {
     if (isLong(this.units)) {
-      this.limiter.secure(this.work, this.owner, this);
+      this.limiter.withdraw(this.work, this.owner, this);
     } else {
       this.release();
     }
@@ -70,7 +70,7 @@ export class BodyHold implements Revocable {
   /** A further call has no effect, nor has one after `cut`. */
   release(): void {
     if (this.units > 0) {
-      this.limiter.secure(this.work, this.owner, this);
+      this.limiter.withdraw(this.work, this.owner, this);
       this.limiter.release(this.work, this.owner, this.units);
       this.units = 0;
     }

@@ -52,41 +52,6 @@ function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
-interface Reading {
-  readonly endMs: number;
-  readonly reject: (error: VaultError) => void;
-}
-
-/** Module state: one timer for all bodies, set for the earliest end. */
-const readings = new Set<Reading>();
-let timer: ReturnType<typeof setTimeout> | undefined;
-let timerEndMs = Number.POSITIVE_INFINITY;
-
-function setTimer(endMs: number): void {
-  clearTimeout(timer);
-  timerEndMs = endMs;
-  timer = setTimeout(rejectOverdue, Math.max(0, Math.ceil(endMs - performance.now())));
-  timer.unref();
-}
-
-/** Rejects the overdue bodies, and sets the timer for the next one. */
-function rejectOverdue(): void {
-  const now = performance.now();
-  let nextMs = Number.POSITIVE_INFINITY;
-  for (const reading of readings) {
-    if (reading.endMs <= now) {
-      readings.delete(reading);
-      reading.reject(broken());
-    } else {
-      nextMs = Math.min(nextMs, reading.endMs);
-    }
-  }
-  timerEndMs = Number.POSITIVE_INFINITY;
-  if (nextMs < timerEndMs) {
-    setTimer(nextMs);
-  }
-}
-
 /** Called when a body has not arrived yet: `cut` ends the wait with an error, and so does an exception. */
 type Wait = (cut: (error: VaultError) => void) => void;
 
@@ -100,22 +65,12 @@ function within<Value>(body: Promise<Value>, timeoutMs: number, wait: Wait): Pro
     return body;
   }
   return new Promise((resolve, reject) => {
-    const reading = { endMs: performance.now() + timeoutMs, reject };
-    body.then(
-      (value) => {
-        readings.delete(reading);
-        resolve(value);
-      },
-      (error: unknown) => {
-        readings.delete(reading);
-        reject(error instanceof VaultError ? error : broken());
-      },
-    );
     wait(reject);
-    readings.add(reading);
-    if (reading.endMs < timerEndMs) {
-      setTimer(reading.endMs);
-    }
+    const timer = setTimeout(() => reject(broken()), timeoutMs);
+    timer.unref();
+    body
+      .then(resolve, (error: unknown) => reject(error instanceof VaultError ? error : broken()))
+      .finally(() => clearTimeout(timer));
   });
 }
 

@@ -115,13 +115,13 @@ export class ProxyJobs {
       return ELSEWHERE_MS;
     }
     try {
-      void this.limiter.acquire('job', aid);
+      await this.limiter.acquire('job', aid);
     } catch {
       return this.waits.next(aid, name);
     }
     this.waits.end(aid, name);
     try {
-      for (;;) {
+      while (!this.isClosed) {
         const stored = await this.store.read(aid, id);
         const earlyMs = (stored?.nextMs ?? 0) - this.now();
         if (earlyMs > EARLY_MS) {
@@ -129,10 +129,11 @@ export class ProxyJobs {
           return earlyMs;
         }
         const nextMs = stored && (await this.steps[stored.phase]({ aid, id }, stored));
-        if (nextMs !== 0 || this.isClosed) {
+        if (nextMs !== 0) {
           return nextMs;
         }
       }
+      return 0;
     } catch (error) {
       if (error instanceof VaultError && error.code === 'integrity_failed') {
         // A retry cannot help. The job stays in its directory, where the sweep finds it again.

@@ -1,6 +1,7 @@
 const MIB = 1_048_576;
-/** Asynchronous jobs that a server works on at once: each may hold long replies. */
-export const JOBS_AT_ONCE = 64;
+/** Asynchronous jobs that run at once, and that wait in the limiter. */
+export const JOBS_RUNNING = 64;
+export const JOBS_WAITING = 16;
 /** Waiting is bounded by the classes that the work is a part of. */
 const UNBOUNDED = Number.POSITIVE_INFINITY;
 
@@ -62,8 +63,8 @@ export function limitsOf({ threads, unlocks, guesses }: Capacity) {
     call: { max: 128 * MIB, each: 32 * MIB, waiting: 0, waitMs: 0 },
     /** Long replies of third parties that are read: each takes about 4 MB. Their calls have deadlines of their own. */
     reply: { max: 32, each: 8, waiting: UNBOUNDED, waitMs: UNBOUNDED },
-    /** Asynchronous jobs, which the queue repeats. Eight accounts can have eight each. */
-    job: { max: JOBS_AT_ONCE, each: 32, beside: 8, waiting: 0, waitMs: 0 },
+    /** Asynchronous jobs: each may hold long replies. Few wait, so that accounts take turns; the others are repeated by their queue. */
+    job: { max: JOBS_RUNNING, each: JOBS_RUNNING / 2, waiting: JOBS_WAITING, waitMs: 5_000 },
     /** Bytes of bodies up to 64 KB of callers that are not signed in: 2,048 of the smallest. */
     shortBody: bodies(16 * MIB),
     /** Bytes of longer bodies of these callers, which must not take the room of short ones. */

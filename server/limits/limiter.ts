@@ -108,15 +108,15 @@ export class Limiter {
     }
   }
 
-  /** Allows the limiter to take acquired units back, until `secure`. */
-  expose(work: WorkClass, owner: string, entry: Revocable): void {
+  /** Allows the limiter to take acquired units back, until `withdraw`. */
+  offer(work: WorkClass, owner: string, entry: Revocable): void {
     const { revocable } = this.states[work];
     const entries = revocable.get(owner) ?? new Set();
     revocable.set(owner, entries.add(entry));
   }
 
-  secure(work: WorkClass, owner: string, entry: Revocable): void {
-    withdraw(this.states[work], owner, entry);
+  withdraw(work: WorkClass, owner: string, entry: Revocable): void {
+    removeOffer(this.states[work], owner, entry);
   }
 
   /** Records a request of an owner, which is active for a second. */
@@ -197,7 +197,7 @@ export class Limiter {
       if (oldest === undefined || size <= own) {
         throw new VaultError('overloaded');
       }
-      withdraw(state, most, oldest);
+      removeOffer(state, most, oldest);
       grant(state, most, -oldest.units);
       oldest.cut(new VaultError('overloaded'));
     }
@@ -240,7 +240,7 @@ function grant(state: WorkState, owner: string, units: number): void {
   }
 }
 
-function withdraw({ revocable }: WorkState, owner: string, entry: Revocable): void {
+function removeOffer({ revocable }: WorkState, owner: string, entry: Revocable): void {
   const entries = revocable.get(owner);
   if (entries?.delete(entry) === true && entries.size === 0) {
     revocable.delete(owner);

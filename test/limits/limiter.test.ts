@@ -217,7 +217,7 @@ describe('units that can be taken back', () => {
   const hold = (limiter: Limiter, owner: string, cut: string[], name: string) => {
     void limiter.acquire('longBody', owner, MIB);
     const entry = { units: MIB, cut: () => void cut.push(name) };
-    limiter.expose('longBody', owner, entry);
+    limiter.offer('longBody', owner, entry);
     return entry;
   };
 
@@ -233,13 +233,13 @@ describe('units that can be taken back', () => {
     expect(limiter.stats().longBody.used).toBe(16 * MIB);
   });
 
-  test('are none that were secured', () => {
+  test('are none that were withdrawn', () => {
     const { limiter, ask } = createWorld();
     const cut: string[] = [];
     for (const owner of ['a', 'b']) {
       for (let n = 0; n < 8; n++) {
         const entry = hold(limiter, owner, cut, owner);
-        limiter.secure('longBody', owner, entry);
+        limiter.withdraw('longBody', owner, entry);
       }
     }
     expect([ask('longBody', 'c', MIB), cut]).toEqual(['rejected', []]);

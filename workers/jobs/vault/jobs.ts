@@ -251,7 +251,6 @@ export const ITEM_JOBS = {
   /** Seals an item under a fresh token. `number_missing`, `test_card`, `invalid_request`: the body's fault. */
   storeItem: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({ params: json<StoreParams>(), blob: bytes, passphrase: secret, body: bytes }),
     output: oneOf({ stored: STORED, warm_miss: {} }),
   }),
@@ -283,7 +282,6 @@ export const ITEM_JOBS = {
   /** The item's member of the reference index, empty for none. Needs no passphrase. */
   describeItem: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<
         ItemName & {
@@ -306,7 +304,6 @@ export const ITEM_JOBS = {
   /** An entry of the action log that follows the entry with the given last bytes. */
   sealLog: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<
         ActorParams &
@@ -324,7 +321,6 @@ export const ITEM_JOBS = {
   /** Opens entries of the action log, newest first; `integrity_failed` when they do not follow each other. */
   readLog: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<
         KeyName & {
