@@ -25,12 +25,15 @@ function createWorld() {
     pass: (ms: number) => {
       now += ms;
     },
-    ask(work: WorkClass, owner: string, units = 1): Outcome {
+    ask(work: WorkClass, owner: string, units = 1, name = owner): Outcome {
       try {
         const granted = limiter.acquire(work, owner, units);
         granted?.then(
           () => started.push(owner),
-          (error: unknown) => dropped.push(error instanceof Error && 'code' in error ? owner : 'no error'),
+          (error: unknown) => {
+            expect(error).toEqual(OVERLOADED);
+            dropped.push(name);
+          },
         );
         return granted === undefined ? 'granted' : 'waits';
       } catch (error) {
@@ -119,7 +122,9 @@ describe.each(BOUNDED)('a full queue of class %s', (work) => {
   test('drops the newest of the owner with the most, and rejects that owner at once', async () => {
     const world = createWorld();
     world.fill(work, 'a');
-    expect(world.fill(work, 'a', 'waits')).toBe(LIMITS[work].waiting - 1);
+    for (let n = 1; n < LIMITS[work].waiting; n++) {
+      expect(world.ask(work, 'a', 1, `a${n}`)).toBe('waits');
+    }
     world.crowd(work);
     expect([world.ask(work, 'a'), world.ask(work, 'b'), world.ask(work, 'a')]).toEqual([
       'rejected',
@@ -127,7 +132,7 @@ describe.each(BOUNDED)('a full queue of class %s', (work) => {
       'rejected',
     ]);
     await Promise.resolve();
-    expect(world.dropped).toEqual(['a']);
+    expect(world.dropped).toEqual([`a${LIMITS[work].waiting - 1}`]);
     expect(world.limiter.stats()[work].waiting).toBe(LIMITS[work].waiting);
   });
 });
@@ -199,6 +204,25 @@ test('an owner that is no longer alone starts nothing before it has fewer than i
   expect([started, ask('write', 'b')]).toEqual([['a'], 'granted']);
 });
 
+test('an owner that is alone again starts what waits, in order', async () => {
+  const { ask, fill, limiter, pass, started } = createWorld();
+  limiter.noteActive('b');
+  expect(fill('write', 'a')).toBe(16);
+  expect([ask('write', 'a'), ask('write', 'a')]).toEqual(['waits', 'waits']);
+  pass(1_000);
+  expect(ask('write', 'a')).toBe('waits');
+  limiter.release('write', 'a');
+  await Promise.resolve();
+  expect(started).toHaveLength(4);
+  expect(limiter.stats().write).toMatchObject({ used: 19, waiting: 0 });
+});
+
+test('an owner is not alone while another one has units of the class', () => {
+  const { ask, fill } = createWorld();
+  ask('piece', 'b');
+  expect(fill('piece', 'a')).toBe(4);
+});
+
 test('work that is held is released once, and work that is run also if it fails', async () => {
   const { limiter } = createWorld();
   const end = await limiter.hold('open', 'a');
@@ -231,6 +255,15 @@ describe('units that can be taken back', () => {
     expect(cut).toEqual(['a0', 'b0', 'a1']);
     expect(ask('longBody', 'a', 3 * MIB)).toBe('rejected');
     expect(limiter.stats().longBody.used).toBe(16 * MIB);
+  });
+
+  test('are none of owners with less', () => {
+    const { limiter, ask } = createWorld();
+    const cut: string[] = [];
+    for (let n = 0; n < 16; n++) {
+      hold(limiter, `owner ${n}`, cut, `${n}`);
+    }
+    expect([ask('longBody', 'c', MIB), cut]).toEqual(['rejected', []]);
   });
 
   test('are none that were withdrawn', () => {
