@@ -37,6 +37,7 @@ const bodies = (max: number) => ({ max, each: max / 2, waiting: 0, waitMs: 0 });
 
 /** The limits of all classes of work. */
 export function limitsOf({ threads, unlocks, guesses }: Capacity) {
+  const pages = Math.max(2, threads);
   return {
     /** Requests that store, update or capture. */
     write: SHORT,
@@ -53,8 +54,8 @@ export function limitsOf({ threads, unlocks, guesses }: Capacity) {
     plan: { max: 2, each: 2, beside: 1, waiting: UNBOUNDED, waitMs: UNBOUNDED },
     /** Parts of pages in Redis: four take it about a millisecond. */
     piece: { max: 128, each: 112, beside: 4, waiting: UNBOUNDED, waitMs: UNBOUNDED },
-    /** Long jobs in the pool: one ready for each that runs, so that the next owner's waits for one job. */
-    page: { max: threads, each: threads, waiting: 2_000, waitMs: 20_000 },
+    /** Long jobs in the pool: one more than can run there, so that the next owner's waits for one job. */
+    page: { max: pages, each: pages, waiting: 2_000, waitMs: 20_000 },
     /** Argon2id for accounts: two of one owner, so that others have cores. The queue is some seconds of work. */
     unlock: { max: unlocks, each: 2, waiting: 32, waitMs: 30_000 },
     /** Argon2id for callers that have not succeeded lately: few wait, since a delay does them no harm. */

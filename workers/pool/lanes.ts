@@ -78,8 +78,7 @@ export class Lanes<T extends ThreadLoad = Thread> {
     if (this.waitingOf('hot') + bulk.length > 0) {
       const idle = threads.filter((thread) => thread.held === 0);
       const [first] = bulk;
-      const givesWayUntil = first && first.dueAt - first.deadlineMs + BULK_GIVES_WAY_MS;
-      if (!this.hotHasTurn && givesWayUntil !== undefined && givesWayUntil < performance.now()) {
+      if (!this.hotHasTurn && first && performance.now() - first.queuedAt > BULK_GIVES_WAY_MS) {
         this.sendBulk(idle);
       }
       this.sendHot(idle);
