@@ -29,9 +29,9 @@ export interface Capacity {
 
 /**
  * Short requests. 96 keep Redis and the threads busy; 16 of an owner delay others by a few ms only. A burst of 2,400 is
- * worked off in about a second; a client seldom waits for longer than five.
+ * worked off in about a second. The wait is that of a passphrase, behind which an owner's requests may be.
  */
-const SHORT = { max: 96, each: 84, beside: 16, waiting: 2_304, waitMs: 5_000 } as const;
+const SHORT = { max: 96, each: 84, beside: 16, waiting: 2_304, waitMs: 30_000 } as const;
 /** Bodies that are rejected or cut, never queued. Half for one owner, so that two are needed to fill a class. */
 const bodies = (max: number) => ({ max, each: max / 2, waiting: 0, waitMs: 0 });
 
