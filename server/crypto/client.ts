@@ -1,6 +1,6 @@
 /** The typed client of the worker threads: every sealing, opening and derivation goes through it. */
 import { randomBytes } from 'node:crypto';
-import { type Given, readAll, type Taken } from '../../workers/jobs/codec.ts';
+import type { Given, Taken } from '../../workers/jobs/codec.ts';
 import { type AnyJob, DEADLINE_MS, type Numbered } from '../../workers/jobs/define.ts';
 import type { Pool } from '../../workers/pool/pool.ts';
 import { JOBS } from '../../workers/table.ts';
@@ -84,24 +84,20 @@ export async function openJson<T>(
   return JSON.parse(decoder.decode(await crypto.openRecord({ place, record }))) as T; // The record is authenticated.
 }
 
-async function runJob(
+function runJob(
   pool: Runner,
-  { name, kind, lane: laneOf, share, input, output }: Numbered<AnyJob>,
-  value: never,
+  job: Numbered<AnyJob>,
+  input: never,
   report: JobReport | undefined,
 ): Promise<unknown> {
-  const startedAt = performance.now();
-  let hasFailed = true;
-  try {
-    const fields: Uint8Array[] = [];
-    input.write(value, fields);
-    const lane = typeof laneOf === 'function' ? laneOf(value) : laneOf;
-    const account = share === undefined ? '' : share(value);
-    const request = { kind, fields, lane, account, deadlineMs: DEADLINE_MS[lane] };
-    const result = readAll(output, await pool.run(request));
-    hasFailed = false;
-    return result;
-  } finally {
-    report?.(name, startedAt, hasFailed);
+  const { name, lane: laneOf, share } = job;
+  const lane = typeof laneOf === 'function' ? laneOf(input) : laneOf;
+  const account = share === undefined ? '' : share(input);
+  const result = pool.run({ job, input, lane, account, deadlineMs: DEADLINE_MS[lane] });
+  if (report !== undefined) {
+    const startedAt = performance.now();
+    const end = (hasFailed: boolean) => (): void => report(name, startedAt, hasFailed);
+    void result.then(end(false), end(true));
   }
+  return result;
 }

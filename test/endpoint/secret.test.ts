@@ -214,9 +214,9 @@ describe.each(KINDS)('a refused request to a %s endpoint', (kind) => {
     const { pool } = server.opened;
     const run = pool.run.bind(pool);
     let jobs: number[] = [];
-    Reflect.set(pool, 'run', (job: JobRequest) => {
-      jobs.push(job.kind);
-      return run(job);
+    Reflect.set(pool, 'run', (request: JobRequest) => {
+      jobs.push(request.job.kind);
+      return run(request);
     });
     await attempt(kind, ['the first of all', `/v1/${kind}/first-of-all`, { secret: 'x' }], server);
     await countCommands();

@@ -156,7 +156,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'TypeError',
-    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
+    places: [IN_THREAD, /workers\/pool\/thread\.ts:\d+/],
   },
   {
     layer: 'store: a call throws',

@@ -1,15 +1,17 @@
 import { expect, test } from 'bun:test';
 import type { Lane, PendingJob } from '../../workers/pool/job.ts';
 import { Lanes, type ThreadLoad } from '../../workers/pool/lanes.ts';
+import { FIELDS } from './fixtures/kinds.ts';
 
+const JOB = { kind: 1, input: FIELDS, output: FIELDS };
 const DEADLINE_MS = 20_000;
 const ONE = { concurrency: 1, queueMax: 1, perAccountMax: 1 };
 
 function jobOf(id: number, lane: Lane, waitedMs: number, account = ''): PendingJob {
   return {
     id,
-    kind: 1,
-    fields: [],
+    job: JOB,
+    input: [],
     lane,
     account,
     deadlineMs: DEADLINE_MS,

@@ -2,9 +2,9 @@ import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { Alarm } from './alarm.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import { Crew, lossError } from './crew.ts';
-import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
-import { FIELDS_MAX, type FrameMessage, KIND_MAX, REPLY_OK } from './frame.ts';
-import type { JobRequest, Lane, PendingJob } from './job.ts';
+import { errorOf, FAILURE, failureOf, poolError } from './failure.ts';
+import { type FrameReader, REPLY_OK } from './frame.ts';
+import type { AnyRequest, JobRequest, Lane, PendingJob } from './job.ts';
 import { Lanes } from './lanes.ts';
 import { checkDeadlines, firstCheckAt, nextCheckAt } from './overdue.ts';
 import type { DownCause, Thread } from './worker-thread.ts';
@@ -119,11 +119,11 @@ export class Pool {
   }
 
   /**
-   * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in time, or rejects
-   * with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in time (a retry is safe),
-   * or `internal` when a thread died or hung with it. Never throws, never stays open for longer than its deadlines.
+   * Resolves with the result, whose bytes are views into one buffer that this job shares with its neighbours in time, or
+   * rejects with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in time (a retry is
+   * safe), or `internal` when a thread died or hung with it. Never throws, never stays open for longer than its deadlines.
    */
-  run(request: JobRequest): Promise<readonly Uint8Array[]> {
+  run<Given, Taken>(request: JobRequest<Given, Taken>): Promise<Taken> {
     return new Promise((resolve, reject) => this.accept(request, resolve, reject));
   }
 
@@ -155,32 +155,32 @@ export class Pool {
     };
   }
 
-  private accept(request: JobRequest, resolve: PendingJob['resolve'], reject: PendingJob['reject']): void {
+  private accept(
+    { job, input, lane, account = '', deadlineMs }: AnyRequest,
+    resolve: PendingJob['resolve'],
+    reject: PendingJob['reject'],
+  ): void {
     if (this.draining !== undefined) {
       reject(poolError('overloaded', 'PoolDraining'));
       return;
     }
-    const { kind, fields, account = '', deadlineMs } = request;
-    // A job outside the frame format would make the whole frame unreadable.
-    if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
-      reject(poolError('internal', 'MessageInvalid'));
-      return;
-    }
     const queuedAt = performance.now();
     const dueAt = queuedAt + deadlineMs;
-    const job: PendingJob = {
-      ...request,
+    this.accepted += 1;
+    const dropped = this.lanes.accept({
       id: 0,
+      job,
+      input,
+      lane,
       account,
+      deadlineMs,
       dueAt,
       queuedAt,
       requeues: 0,
       missed: 0,
       resolve,
       reject,
-    };
-    this.accepted += 1;
-    const dropped = this.lanes.accept(job);
+    });
     if (dropped !== undefined) {
       this.reject([dropped], poolError('overloaded', 'QueueFull'));
     }
@@ -207,25 +207,18 @@ export class Pool {
   private send(thread: Thread, jobs: readonly PendingJob[]): void {
     const now = performance.now();
     for (const job of jobs) {
+      try {
+        thread.add(job);
+      } catch (error) {
+        this.lanes.release(job);
+        this.reject([job], errorOf(failureOf(error)));
+        this.dispatchSoon();
+        continue;
+      }
       job.dueAt = now + job.deadlineMs;
       this.alarm.arm(firstCheckAt(job, now));
     }
-    try {
-      thread.send(jobs);
-    } catch (error) {
-      // A field that cannot be copied (its buffer was transferred away) costs its own job only.
-      if (jobs.length > 1) {
-        for (const job of jobs) {
-          this.send(thread, [job]);
-        }
-        return;
-      }
-      for (const job of jobs) {
-        this.lanes.release(job);
-      }
-      this.reject(jobs, errorOf(failureOf(error)));
-      this.dispatchSoon();
-    }
+    thread.post();
   }
 
   private readonly dispatch = (): void => {
@@ -245,17 +238,12 @@ export class Pool {
   }
 
   /** Settles the caller's promise; a reply after a missed deadline is dropped. */
-  private onReply(job: PendingJob, { kind, fields }: FrameMessage): void {
+  private onReply(job: PendingJob, reply: FrameReader): void {
     this.lanes.release(job);
     if (job.missed > 0) {
       return;
     }
-    const error = kind === REPLY_OK ? undefined : decodeFailure(fields[0]);
-    if (error === undefined) {
-      job.resolve(fields);
-    } else {
-      job.reject(error);
-    }
+    const error = settle(job, reply);
     const sentAt = job.dueAt - job.deadlineMs;
     this.options.onJob?.(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, error?.code);
     this.finish(1);
@@ -314,4 +302,21 @@ export class Pool {
     this.alarm.stop();
     await this.crew.close();
   }
+}
+
+/** Settles the promise of a job by the current message of a reply; returns the error of a job without a result. */
+function settle(job: PendingJob, reply: FrameReader): VaultError | undefined {
+  let error: VaultError;
+  try {
+    if (reply.kind === REPLY_OK) {
+      // The output of a job is what its promise resolves with.
+      job.resolve(reply.value(job.job.output) as never);
+      return undefined;
+    }
+    error = reply.value(FAILURE);
+  } catch (unreadable) {
+    error = errorOf(failureOf(unreadable));
+  }
+  job.reject(error);
+  return error;
 }
