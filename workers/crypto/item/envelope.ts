@@ -182,8 +182,9 @@ interface Sender {
   /** The `info` of the set-up and the public half identify its receiver. */
   readonly info: Uint8Array;
   readonly publicHalf: Uint8Array;
-  readonly enc: Uint8Array;
-  readonly encName: Uint8Array;
+  /** The start of its envelopes: header, generation and `enc`; and the part of their AAD that stands for it. */
+  readonly start: Uint8Array;
+  readonly bound: Uint8Array;
   readonly exporterSecret: Uint8Array;
   readonly bornMs: number;
   wraps: number;
@@ -237,11 +238,16 @@ function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext)
   }
   // Not `slice`: of a Buffer that is a view, and its owner wipes it.
   const publicHalf = new Uint8Array(given);
-  const keep = (suite: Suite, { enc, context: { exporterSecret } }: ReturnType<typeof setupSender>) =>
-    keepSender(ctx.kid, {
-      ...{ suite, info, publicHalf, enc, exporterSecret, encName: encName(suite, enc) },
+  const keep = (suite: Suite, { enc, context: { exporterSecret } }: ReturnType<typeof setupSender>) => {
+    const head = new Uint8Array(HEAD_BYTES);
+    writeHeader(head, TYPE.sealedEnvelope, 0, suite);
+    writeU32(head, HEADER_BYTES, gen);
+    const [start, bound] = [concat([head, enc]), concat([head, encName(suite, enc)])];
+    return keepSender(ctx.kid, {
+      ...{ suite, info, publicHalf, start, bound, exporterSecret },
       ...{ bornMs: performance.now(), wraps: 0 },
     });
+  };
   if (publicHalf.length === POINT_BYTES) {
     return keep(X25519_SUITE, setupSender(publicHalf, info));
   }
@@ -262,16 +268,14 @@ function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext)
  */
 export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: Uint8Array): Uint8Array {
   const sender = senderTo(target, ctx);
-  const { suite, enc, exporterSecret } = sender;
+  const { suite, start, exporterSecret } = sender;
   sender.wraps++;
-  const out = new Uint8Array(SEALED_REST_BYTES + enc.length);
-  writeHeader(out, TYPE.sealedEnvelope, 0, suite);
-  writeU32(out, HEADER_BYTES, target.gen);
-  out.set(enc, HEAD_BYTES);
-  const nonceAt = HEAD_BYTES + enc.length;
-  fillRandom(out, nonceAt, NONCE_BYTES);
-  const nonce = viewOf(out, nonceAt, NONCE_BYTES);
-  const associated = bind(ctx, concat([viewOf(out, 0, HEAD_BYTES), sender.encName]));
+  const out = new Uint8Array(start.length + NONCE_BYTES + KEY_BYTES + TAG_BYTES);
+  out.set(start);
+  const nonceAt = start.length;
+  const nonce = randomBytes(NONCE_BYTES);
+  out.set(nonce, nonceAt);
+  const associated = bind(ctx, sender.bound);
   const wrapKey = exportWrapKey(suite, exporterSecret, associated, nonce);
   try {
     sealInto(out, nonceAt + NONCE_BYTES, wrapKey, nonce, dek, associated);

@@ -171,15 +171,20 @@ export function sealItem(request: SealItemRequest): SealedItem {
   }
   const { gen } = 'generations' in owner ? generationOf(owner) : owner;
   const revision = randomBytes(REVISION_BYTES);
-  const place = { env, aid, kid, token, reference, revision };
-  const item = sealPart(owner, { ...place, part: 0 }, part0);
-  const facts = { gen, revision, hash0: sha256(item), reference, expiresAtMs, metadata, summary };
-  if (part1 === undefined) {
-    return { item, gen, meta: sealMeta(request.sealer, request, facts) };
-  }
-  const sad = sealPart(owner, { ...place, part: 1 }, part1.bytes);
-  const sadFacts = { hash: sha256(sad), expiresAtMs: part1.expiresAtMs };
-  return { item, gen, sad, meta: sealMeta(request.sealer, request, { ...facts, sad: sadFacts }) };
+  const item = sealPart(owner, { env, aid, kid, token, reference, revision, part: 0 }, part0);
+  const sad = part1 && sealPart(owner, { env, aid, kid, token, reference, revision, part: 1 }, part1.bytes);
+  const facts = {
+    gen,
+    revision,
+    hash0: sha256(item),
+    sad: part1 && sad && { hash: sha256(sad), expiresAtMs: part1.expiresAtMs },
+    reference,
+    expiresAtMs,
+    metadata,
+    summary,
+  };
+  const meta = sealMeta(request.sealer, request, facts);
+  return sad ? { item, gen, meta, sad } : { item, gen, meta };
 }
 
 /** Compares what is stored with its hash in the metadata, before anything of it is read: a forged part costs one SHA-256. */

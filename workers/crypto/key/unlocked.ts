@@ -8,6 +8,7 @@ import {
   IntegrityError,
   type Suite,
   suiteAt,
+  viewOf,
   wipe,
   X_WING_SUITE,
   X25519_SUITE,
@@ -109,7 +110,7 @@ export function readPublicEntry(
 ): Pick<Generation, 'publicKey' | 'suite'> {
   const end = at + publicEntryBytes(recordSuite);
   const suite = recordSuite === X_WING_SUITE ? suiteAt(bytes, at) : X25519_SUITE;
-  return { suite, publicKey: bytes.subarray(end - POINT_BYTES, end) };
+  return { suite, publicKey: viewOf(bytes, end - POINT_BYTES, POINT_BYTES) };
 }
 
 /** Bytes of a generation in `pairsOf`. */
@@ -134,7 +135,7 @@ export function unpackPairs(bytes: Uint8Array, at: number, count: number, record
   const [entry, pair] = [publicEntryBytes(recordSuite), pairBytes(recordSuite)];
   return Array.from({ length: count }, (_, i) => {
     const from = at + i * pair;
-    const privateKey = bytes.subarray(from + entry, from + pair);
+    const privateKey = viewOf(bytes, from + entry, POINT_BYTES);
     return { gen: i + 1, ...readPublicEntry(bytes, from, recordSuite), privateKey };
   });
 }

@@ -113,9 +113,12 @@ export function referenceMember(
   if (reference === undefined) {
     return EMPTY;
   }
-  const tokenBytes = utf8(token);
-  const encoded = encodeReference(context.rootKey('ref-index', aid), reference, true);
-  return concat([encoded, tokenBytes, new Uint8Array([tokenBytes.length >> 8, tokenBytes.length & 0xff])]);
+  const end = utf8(token);
+  return concat([
+    encodeReference(context.rootKey('ref-index', aid), reference, true),
+    end,
+    Uint8Array.of(end.length >> 8, end.length),
+  ]);
 }
 
 /** Returns the entries of an item in the metadata index: a digest for each member. */
@@ -216,16 +219,30 @@ export function logEntry(
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
-  const { aid, kid, seen, now: timeMs, source, ip, userAgent, requestId } = params;
-  const { endpointId: endpoint = '', credentialId: credential = '' } = params;
+  const { aid, kid, seen, source, ip, userAgent, requestId } = params;
   const seenTag = seen === 0 ? NO_TAIL : tail;
-  const content = {
-    ...{ seenLength: seen, seenTag, timeMs, action, source, outcome },
-    ...{ ip, userAgent, endpoint, credential, requestId },
-  };
-  const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
+  const entry = sealLogEntry(
+    sealer,
+    { env, aid, kid, token },
+    {
+      seenLength: seen,
+      seenTag,
+      timeMs: params.now,
+      action,
+      source,
+      outcome,
+      ip,
+      userAgent,
+      endpoint: params.endpointId ?? '',
+      credential: params.credentialId ?? '',
+      requestId,
+    },
+  );
   const out = new Uint8Array(NAMED_BYTES + entry.length);
-  new DataView(out.buffer).setUint32(0, seen, true);
+  out[0] = seen;
+  out[1] = seen >>> 8;
+  out[2] = seen >>> 16;
+  out[3] = seen >>> 24;
   out.set(seenTag, 4);
   out.set(entry, NAMED_BYTES);
   return out;
@@ -315,8 +332,14 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   return {
     kind: 'stored',
     facts: {
-      ...{ token, candidate, gen, reference },
-      ...facts,
+      token,
+      candidate,
+      gen,
+      reference,
+      card: facts.card,
+      expiresAt: facts.expiresAt,
+      metadata: facts.metadata,
+      fingerprint: facts.fingerprint,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
       shared: longEncOf(item),
     },
