@@ -1,4 +1,3 @@
-import { whenReady } from '../crypto/primitives/not-yet.ts';
 import { type ServedJob, serveThread } from '../pool/thread.ts';
 import type { AnyJob, Handler, Handlers, JobTable } from './define.ts';
 import { toFailure } from './failure.ts';
@@ -15,9 +14,7 @@ export function serveJobs<Table extends JobTable, Context>(
     if (handler === undefined) {
       throw new TypeError(`no handler for the job ${name}`);
     }
-    // Run again, a job is a frame by itself.
-    const handle = (value: unknown) => whenReady(() => handler(context, value), endFrame);
-    return [kind, { input, output, handle }];
+    return [kind, { input, output, handle: (value: unknown) => handler(context, value) }];
   });
   serveThread(new Map(byKind), toFailure, endFrame);
 }

@@ -23,6 +23,7 @@ import {
   equalBytes,
   HEADER_BYTES,
   IntegrityError,
+  openedOrNot,
   readBytes,
   readU32,
   TYPE,
@@ -32,7 +33,6 @@ import {
   writeHeader,
   writeU32,
 } from '../primitives/bytes.ts';
-import { eachReady } from '../primitives/not-yet.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hmac, NONCE_BYTES, openAt, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
@@ -334,7 +334,7 @@ export function generationOfItem(item: Uint8Array): number {
  */
 export function openPatched(request: OpenItemRequest): readonly SplitObject[] {
   checkHash(request.item, request.meta.hash0);
-  return eachReady(layersOf(request.item, keptSad(request)), ({ item, sad }, i) => {
+  return layersOf(request.item, keptSad(request)).map(({ item, sad }, i) => {
     const record = withoutTag(item, i);
     const gen = envelopeGeneration(record);
     if (gen > request.meta.gen) {
@@ -343,6 +343,13 @@ export function openPatched(request: OpenItemRequest): readonly SplitObject[] {
     const part0 = openPart(request, i === 0 ? 0 : 2, record, gen);
     return sad.length === 0 ? { part0 } : { part0, part1: openPart(request, i === 0 ? 1 : 3, sad, gen) };
   });
+}
+
+/** The sealed parts of an item: those of all its layers. Damaged ones are left out. */
+export function partsOf({ item, sad }: Pick<Layer, 'item' | 'sad'>): readonly Uint8Array[] {
+  return isPatched(item)
+    ? (openedOrNot(() => [...split(item).map(withoutTag), ...split(sad)]) ?? [])
+    : [item, sad];
 }
 
 /** The earlier of two expiries, in which 0 means never. */

@@ -28,7 +28,7 @@ export interface Generation extends KeyPair {
   ownerKey?: Uint8Array | undefined;
   /** The runtime's form of the private key, made once. It cannot be wiped, only released. */
   imported?: KeyObject | undefined;
-  /** HPKE exporter secrets by the name of their set-up in base64, the oldest dropped first. */
+  /** HPKE exporter secrets by the name of their set-up in base64: of the items that the key is open for. */
   exporters?: Map<string, Uint8Array> | undefined;
 }
 
@@ -50,9 +50,6 @@ export interface PublicGeneration {
 
 /** Length of the key that makes tokens. */
 export const TOKEN_KEY_BYTES = 32;
-
-/** A page of captured items rarely has more; dropped ones are kept wrapped in `exporters.ts`. */
-const EXPORTERS_MAX = 256;
 
 /** Assembles an open key, which owns the bytes and wipes them when it is disposed of. */
 export function unlockedKey(
@@ -154,27 +151,4 @@ export function ownerKeyOf({ kid }: UnlockedKey, generation: Generation): Uint8A
   const { gen, privateKey } = generation;
   generation.ownerKey ??= hkdf(privateKey, aad('cardvault owner key', [kid, gen]), KEY_BYTES);
   return generation.ownerKey;
-}
-
-/** The exporter secret of a set-up under a generation, computed once for each of the 256 newest. */
-export function exporterOf(
-  generation: Generation,
-  setup: Uint8Array,
-  compute: (name: string) => Uint8Array,
-): Uint8Array {
-  generation.exporters ??= new Map();
-  const { exporters } = generation;
-  const name = setup.toBase64();
-  const found = exporters.get(name);
-  if (found) {
-    return found;
-  }
-  const secret = compute(name);
-  const oldest = exporters.size >= EXPORTERS_MAX ? exporters.keys().next().value : undefined;
-  if (oldest !== undefined) {
-    wipe(exporters.get(oldest));
-    exporters.delete(oldest);
-  }
-  exporters.set(name, secret);
-  return secret;
 }

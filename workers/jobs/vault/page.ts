@@ -4,12 +4,11 @@ import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.t
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
-import { eachReady } from '../../crypto/primitives/not-yet.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
-import { openKey, WARM_MISS } from '../key/open.ts';
+import { withKey } from '../key/open.ts';
 import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } from './jobs.ts';
 import { checkLive, checkReference, foundMeta, logEntry, metadataOf, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
@@ -87,9 +86,6 @@ export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array
   return Array.from({ length }, () => takeBytes(cursor));
 }
 
-/** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
-const tailOf = new Uint8Array(TAG_BYTES);
-
 /** Takes an item with its data; `sad` may be empty. Rejects a log whose newest entry must be looked up: the page is read again by script. */
 function takeItem(cursor: Cursor) {
   takeList(cursor, 3);
@@ -103,10 +99,27 @@ function takeItem(cursor: Cursor) {
   if (logLength > (tailAt === 0 ? 0 : LOG_LENGTH_MAX)) {
     rejectPage();
   }
+  return { item, meta, sad, log, tailAt, logLength };
+}
+
+type PageItem = ReturnType<typeof takeItem>;
+
+/** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
+const tail = new Uint8Array(TAG_BYTES);
+
+function tailOf({ log, tailAt }: PageItem): Uint8Array {
   for (let i = 0; i < TAG_BYTES; i++) {
-    tailOf[i] = log[tailAt + i] ?? 0;
+    tail[i] = log[tailAt + i] ?? 0;
   }
-  return { item, meta, tail: tailOf, sad, logLength };
+  return tail;
+}
+
+/** The items of a page. A page that is not whole is read again. */
+function takeItems({ tokens, replies }: ThreadPage): readonly PageItem[] {
+  const cursor: Cursor = { bytes: replies, at: 0 };
+  const items = tokens.map(() => takeItem(cursor));
+  endReplies(cursor);
+  return items;
 }
 
 /** Byte strings that are written one after the other. */
@@ -246,29 +259,28 @@ class PageOpener {
   private readonly failed: ItemFault[] = [];
   private readonly texts: Packing;
   private readonly logEntries: readonly Packing[];
-  private readonly cursor: Cursor;
   /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
   private readonly actor: DecryptJob['params'] & { seen: number };
 
   constructor(
     private readonly context: ThreadContext,
     private readonly job: DecryptJob,
+    private readonly items: readonly PageItem[],
     private readonly key: UnlockedKey,
   ) {
     const { tokens, replies } = job.page;
     this.texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
     this.logEntries = createEntries(job.page);
-    this.cursor = { bytes: replies, at: 0 };
     this.actor = { ...job.params, seen: 0 };
   }
 
   openAll() {
     const { job, texts, logEntries, cards, failed } = this;
     try {
-      eachReady(job.page.tokens, (token, i) => this.add(token, i));
-      endReplies(this.cursor);
+      for (const [i, item] of this.items.entries()) {
+        this.add(job.page.tokens[i] ?? '', i, item);
+      }
     } catch (error) {
-      // An incomplete page is read again; its opened part is wiped.
       wipe(texts.bytes);
       throw error;
     }
@@ -282,11 +294,11 @@ class PageOpener {
   }
 
   /** Opens the next item and writes its strings, which are empty for an item that is left out or has failed. */
-  private add(token: string, index: number): void {
+  private add(token: string, index: number, item: PageItem): void {
     const { texts } = this;
     const { params, page } = this.job;
     const entries = this.logEntries[bucketAt(page, index)] ?? rejectPage();
-    const open = () => this.open(token, index);
+    const open = () => this.open(token, index, item);
     const made = params.named === undefined ? open() : resultOrFault(this.failed, index, open);
     if (made !== undefined) {
       const { meta, view, entry, text } = made;
@@ -308,19 +320,19 @@ class PageOpener {
   }
 
   /** Returns the text of the next item and its log entry; undefined for an item that is left out. */
-  private open(token: string, index: number) {
+  private open(token: string, index: number, read: PageItem) {
     const { context, job, actor } = this;
     const { params, rules } = job;
-    const { item, meta: record, sad, logLength, tail } = takeItem(this.cursor);
-    const meta = wantedMeta(context, job, index, record);
+    const { item, sad } = read;
+    const meta = wantedMeta(context, job, index, read.meta);
     if (meta === undefined) {
       return undefined;
     }
     const text = openText(context, params, token, this.key, { item, meta, sad }, params.now);
     try {
       const view = viewOf(context, text, params, rules);
-      actor.seen = logLength;
-      return { meta, view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
+      actor.seen = read.logLength;
+      return { meta, view, entry: logEntry(context, actor, token, 'decrypt', tailOf(read)), text };
     } catch (error) {
       wipe(text);
       throw error;
@@ -347,7 +359,9 @@ export const PAGE_HANDLERS = {
   },
 
   decryptItems(context, job) {
-    const key = openKey(context, job.params, job.opening);
-    return key ? new PageOpener(context, job, key).openAll() : WARM_MISS;
+    const items = takeItems(job.page);
+    return withKey(context, job.params, job.opening, items, (key) =>
+      new PageOpener(context, job, items, key).openAll(),
+    );
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;
