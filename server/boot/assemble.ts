@@ -440,7 +440,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   );
   const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
   const captures = new Captures(
-    itemStore,
     crypto,
     keyOpener,
     rules,

@@ -4,7 +4,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
-import { done, type KeyOpener } from '../key/opener.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { CallPreparer } from '../proxy/prepare.ts';
 import {
   type Account,
@@ -21,7 +21,6 @@ import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { ItemReader } from '../vault/reader.ts';
 import type { TokenInfo } from '../vault/schema.ts';
-import type { ItemStore } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import {
@@ -96,7 +95,6 @@ export class CaptureWebhooks {
 /** Capture endpoints: a caller with the secret stores items under the key, or updates the one item of the endpoint. */
 export class Captures {
   constructor(
-    private readonly itemStore: ItemStore,
     private readonly crypto: Crypto,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
@@ -254,20 +252,18 @@ export class Captures {
   private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, token: string) {
     const { secret, body, contentType } = input;
     const { key, policy, records } = endpoint;
-    const item = await this.itemStore.read(key.kid, token, key.gen);
-    if (item?.kind !== 'item') {
-      return item ?? done(undefined);
-    }
-    const params = {
-      ...actorOf(ctx, this.now()),
-      ...{ aid: key.aid, kid: key.kid, token, reference: policy.reference },
-      ...{ seen: item.logLength, sadExpiresAt: this.writer.sadExpiry() },
-      ...readingOf(endpoint, ctx, contentType),
-    };
-    const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
-    rejectAbandoned(ctx);
-    this.metering.countAhead(ctx, 'capture');
-    return this.writer.writeOver(key, item, patched, seed);
+    return this.reader.readAndOpen(key, token, async (item) => {
+      const params = {
+        ...actorOf(ctx, this.now()),
+        ...{ aid: key.aid, kid: key.kid, token, reference: policy.reference },
+        ...{ seen: item.logLength, sadExpiresAt: this.writer.sadExpiry() },
+        ...readingOf(endpoint, ctx, contentType),
+      };
+      const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
+      rejectAbandoned(ctx);
+      this.metering.countAhead(ctx, 'capture');
+      return this.writer.writeOver(key, item, patched, seed);
+    });
   }
 }
 

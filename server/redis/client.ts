@@ -30,13 +30,11 @@ export function script(...parts: readonly string[]): Script {
 export interface RedisLink {
   /** Runs a read-only command; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;
-  /** Runs read-only commands on keys of one slot; their binary replies in order. Throws the first error among them. */
-  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]>;
   /**
-   * Runs read-only commands that reply with lists of byte strings, and returns the bytes of these replies in RESP2, for a
-   * thread to read; undefined if they are more than `bytesMax`. A missing string may be returned as an empty one.
+   * Runs read-only commands on keys of one slot, which reply with byte strings or lists of them, in one step. Returns the bytes of
+   * the list of replies in RESP2, undefined if they are more than `bytesMax`. Throws the first error among them.
    */
-  readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined>;
+  readTogether(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined>;
   /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
   /** Runs a script that only reads, or whose effects may be lost; binary replies. It does not wait for replicas. */

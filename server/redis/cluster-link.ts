@@ -14,7 +14,6 @@ import {
 } from './client.ts';
 import { refreshSlots } from './cluster.ts';
 import { type ClusterTarget, connectCluster, waitUntilReady, watchLink } from './connect.ts';
-import { asList, asOptionalBytes } from './reply.ts';
 import { type Argument, CommandWriter } from './resp.ts';
 
 function asArgument(value: Argument): string | number | Buffer {
@@ -148,17 +147,35 @@ class ClusterLink implements RedisLink {
     return this.execute(name, args, false);
   }
 
-  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
-    return Promise.all(commands.map(([name, ...args]) => this.execute(String(name), args, false)));
-  }
-
-  /** Returns the replies in RESP2 once more: a list of byte strings is written as a command is. */
-  async readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
-    const writer = new CommandWriter();
-    for (const reply of await this.readEach(commands)) {
-      writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
+  /** Returns the replies in RESP2 once more. */
+  async readTogether(
+    commands: readonly (readonly Argument[])[],
+    bytesMax: number,
+  ): Promise<Buffer | undefined> {
+    const { onCall } = this.options;
+    const startedAt = performance.now();
+    try {
+      if (this.client.status !== 'ready') {
+        throw new Error('no node is connected');
+      }
+      const transaction = this.client.multi();
+      for (const [name, ...args] of commands) {
+        transaction.callBuffer(String(name), ...args.map(asArgument));
+      }
+      const replies = (await transaction.exec()) ?? [];
+      const failed = replies.find(([error]) => error !== null);
+      if (failed) {
+        throw failed[0];
+      }
+      onCall?.('read-together', startedAt, false);
+      const writer = new CommandWriter();
+      writer.addReply(replies.map(([, reply]) => reply));
+      return writer.size > bytesMax ? undefined : writer.take();
+    } catch (error) {
+      onCall?.('read-together', startedAt, true);
+      refreshSlots(this.client);
+      throw toVaultError(error);
     }
-    return writer.size > bytesMax ? undefined : writer.take();
   }
 
   write(name: string, args: readonly Argument[]): Promise<unknown> {

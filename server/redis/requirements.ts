@@ -10,7 +10,7 @@ const MAJOR_MIN = 7;
 const KEY = '{probe}';
 
 /** Commands without a key, with arguments. The others of a vault are called with a key. */
-const KEYLESS = ['ping', 'info', 'time', 'dbsize', 'wait 1 1', 'eval x 0', 'evalsha x 0'];
+const KEYLESS = ['ping', 'info', 'time', 'dbsize', 'wait 1 1', 'multi', 'exec', 'eval x 0', 'evalsha x 0'];
 const KEYED = `
   exists type rename del unlink persist pexpire pexpiretime pttl get mget set incr decr
   hset hsetnx hmset hget hmget hgetall hkeys hlen hstrlen hexists hincrby hscan hdel

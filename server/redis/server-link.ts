@@ -43,12 +43,8 @@ class ServerLink implements RedisLink {
     return execute(this.onCall, name, this.wire.send([name, ...args]));
   }
 
-  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
-    return execute(this.onCall, 'read-each', this.wire.sendEach(commands));
-  }
-
-  readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
-    return execute(this.onCall, 'read-lists', this.wire.sendAll(commands, bytesMax));
+  readTogether(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
+    return execute(this.onCall, 'read-together', this.wire.sendTogether(commands, bytesMax));
   }
 
   write(name: string, args: readonly Argument[]): Promise<unknown> {

@@ -7,13 +7,7 @@ import { runAtTickEnd } from '../core/tick-end.ts';
 import { isUnknownScript, type Script } from './client.ts';
 import { type Argument, CommandWriter, INCOMPLETE, PassedReplies, ReplyError, ReplyReader } from './resp.ts';
 
-/** Replies of several commands, as far as they have come. */
-interface Gathered {
-  readonly replies: unknown[];
-  readonly length: number;
-}
-
-/** A command whose reply is awaited, or several whose replies are gathered, or passed on together. */
+/** A command whose reply is awaited, or several whose replies are passed on together. */
 interface Call {
   /** The step of the timer in which it was sent. */
   readonly step: number;
@@ -24,7 +18,6 @@ interface Call {
   /** The script that it calls by its digest. */
   readonly script: Script | undefined;
   readonly passed: PassedReplies | undefined;
-  readonly gathered: Gathered | undefined;
   readonly resolve: (reply: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -39,6 +32,8 @@ const CALLS_MAX = 65_536;
 const BYTES_MAX = 128 * 1_024 * 1_024;
 /** Calls that are done are dropped from the list in steps. */
 const DONE_MAX = 4_096;
+const MULTI = ['MULTI'];
+const EXEC = ['EXEC'];
 
 /** One connection. Commands without a connection fail at once. `client` must use RESP2 and send no command itself. */
 export class Wire {
@@ -71,23 +66,19 @@ export class Wire {
    * have been executed.
    */
   send(parts: readonly Argument[], script?: Script): Promise<unknown> {
-    return this.sendCall([parts], script, undefined, undefined);
-  }
-
-  /** Sends commands that are no scripts. Resolves with all replies in order; rejects as `send`, with the first error among them. */
-  sendEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
-    const gathered = { replies: [], length: commands.length };
-    // Gathered replies are such a list.
-    return this.sendCall(commands, undefined, gathered, undefined) as Promise<readonly unknown[]>;
+    return this.sendCall([parts], script, undefined);
   }
 
   /**
-   * Sends commands whose replies are byte strings or lists of them. Resolves with the bytes of all replies, undefined if
-   * they are more than `bytesMax`. Rejects as `send`, with the first error among them.
+   * Sends commands whose replies are byte strings or lists of them; Redis executes them in one step. Resolves with the bytes of
+   * the list of replies, undefined if they are more than `bytesMax`. Rejects as `send`, with the first error among them.
    */
-  async sendAll(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
-    const passed = new PassedReplies(commands.length, bytesMax);
-    await this.sendCall(commands, undefined, undefined, passed);
+  async sendTogether(
+    commands: readonly (readonly Argument[])[],
+    bytesMax: number,
+  ): Promise<Buffer | undefined> {
+    const passed = new PassedReplies(commands.length + 2, bytesMax);
+    await this.sendCall([MULTI, ...commands, EXEC], undefined, passed);
     return passed.bytes;
   }
 
@@ -99,7 +90,6 @@ export class Wire {
   private sendCall(
     commands: readonly (readonly Argument[])[],
     script: Script | undefined,
-    gathered: Gathered | undefined,
     passed: PassedReplies | undefined,
   ): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -109,14 +99,10 @@ export class Wire {
       parts: script && commands[0],
       script,
       passed,
-      gathered,
       resolve,
       reject,
     };
-    if (commands.length === 0) {
-      // Without a command there is no reply: the call would take that to the next one.
-      resolve([]);
-    } else if (this.stream === undefined) {
+    if (this.stream === undefined) {
       fail(call, new Error('not connected'));
     } else if (
       this.calls.length - this.first >= CALLS_MAX ||
@@ -201,14 +187,10 @@ export class Wire {
     return this.reader.pass(passed) ? passed.error : INCOMPLETE;
   }
 
-  private answer(given: unknown): void {
+  private answer(reply: unknown): void {
     const call = this.calls[this.first];
     if (call === undefined) {
       throw new TypeError('a reply to no command');
-    }
-    const reply = call.gathered === undefined ? given : gather(call.gathered, given);
-    if (reply === INCOMPLETE) {
-      return;
     }
     this.calls[this.first] = undefined;
     this.first += 1;
@@ -262,12 +244,4 @@ function fail({ isLate, reject }: Call, error: Error): void {
   if (!isLate) {
     reject(error);
   }
-}
-
-/** Adds a reply to those of its call: all of them, the first error among them, or `INCOMPLETE`. */
-function gather({ replies, length }: Gathered, reply: unknown): unknown {
-  replies.push(reply);
-  return replies.length < length
-    ? INCOMPLETE
-    : (replies.find((each) => each instanceof ReplyError) ?? replies);
 }

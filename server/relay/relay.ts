@@ -5,7 +5,6 @@ import type { Certificates, ClientCredential } from '../certificate/certificates
 import type { Connections } from '../connection/connections.ts';
 import type { Connection } from '../connection/schema.ts';
 import type { Clock } from '../core/clock.ts';
-import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
@@ -166,7 +165,7 @@ export class Relay {
     }
   }
 
-  /** Fills with all items as they were read, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
+  /** Fills with all items, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
   private async readAndFill<T>(
     { kid, gen }: KeyRef,
     tokens: readonly string[],
@@ -174,15 +173,19 @@ export class Relay {
     fillBy: (found: readonly (ItemParts | undefined)[]) => Promise<T>,
   ): Promise<T | Fenced> {
     const found = await Promise.all(tokens.map((token) => readParts(kid, token)));
-    const filled = found.includes(undefined)
-      ? undefined
-      : await recover(fillBy(found), 'integrity_failed', undefined);
-    if (filled !== undefined) {
-      return filled;
+    try {
+      return await fillBy(found);
+    } catch (error) {
+      const code = error instanceof VaultError ? error.code : undefined;
+      const isOfItem = code === 'integrity_failed' || code === 'placeholder_unknown';
+      for (const token of isOfItem ? tokens : []) {
+        const fenced = await this.itemStore.fenceOf(this.itemStore.bucketOf(kid, token), gen);
+        if (fenced) {
+          return fenced;
+        }
+      }
+      throw error;
     }
-    const again = await Promise.all(tokens.map((token) => this.itemStore.read(kid, token, gen)));
-    const fenced = again.find((item): item is Fenced => item !== undefined && item.kind !== 'item');
-    return fenced ?? fillBy(again.map((item) => (item?.kind === 'item' ? item : undefined)));
   }
 
   /** Logs the use of the opened items; returns a reason to retry. Rejects if an item is gone. */

@@ -157,8 +157,7 @@ export class ItemRemover {
     const run = <T>(work: () => Promise<T>) => (isSingle ? work() : this.admission.piece(aid, work));
     const tokens = piece.map(({ token }) => token);
     const references = piece.map(({ reference }) => reference ?? null);
-    const places = tokens.map((token) => ({ token, bucket: number }));
-    const replies = await run(() => this.store.readMany(kid, places, 'log'));
+    const replies = await run(() => this.store.readMany([{ bucket: { kid, number }, tokens }], 'log'));
     const proven = await proveRemovals(this.crypto, { aid, kid, tokens, references, now }, replies);
     const removals: ItemRemoval[] = [];
     const provenItems: ItemRef[] = [];

@@ -192,29 +192,26 @@ export class Vault {
     seed: string | undefined,
   ): Promise<Done<Replaced | undefined> | Retry> {
     const { token, reference, ttl, metadata } = input;
-    const item = await this.items.read(key.kid, token, key.gen);
-    if (!item) {
-      return provenMissing(this.crypto, key, blob, input.passphrase);
-    }
-    if (item.kind !== 'item') {
-      return item;
-    }
-    const params = {
-      ...actorOf(ctx, this.now()),
-      ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
-      wantsSummary: key.summary,
-      seen: item.logLength,
-      sadExpiresAt: this.writer.sadExpiry(),
-      bytesMax: BODY_BYTES.item,
-      forcedMask: sightOf(ctx.account) !== 'all',
-    };
     const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
-    const job = { params, opening, rules: applied, item, changes: input.body };
-    const sealed = await this.crypto.updateItem(job);
-    if (sealed.kind === 'warm_miss') {
-      return sealed;
-    }
-    this.metering.countAhead(ctx, 'update');
-    return this.writer.writeOver(key, item, sealed, seed);
+    const updated = await this.reader.readAndOpen(key, token, async (item) => {
+      const params = {
+        ...actorOf(ctx, this.now()),
+        ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
+        wantsSummary: key.summary,
+        seen: item.logLength,
+        sadExpiresAt: this.writer.sadExpiry(),
+        bytesMax: BODY_BYTES.item,
+        forcedMask: sightOf(ctx.account) !== 'all',
+      };
+      const job = { params, opening, rules: applied, item, changes: input.body };
+      const sealed = await this.crypto.updateItem(job);
+      if (sealed.kind === 'warm_miss') {
+        return sealed;
+      }
+      this.metering.countAhead(ctx, 'update');
+      return this.writer.writeOver(key, item, sealed, seed);
+    });
+    const isMissing = updated.kind === 'done' && updated.value === undefined;
+    return isMissing ? provenMissing(this.crypto, key, blob, input.passphrase) : updated;
   }
 }

@@ -17,7 +17,7 @@ import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
 import { type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
 import type { CardMetadataSource } from './card-metadata.ts';
 import type { TokenInfo } from './schema.ts';
-import type { ItemStore, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
+import type { ItemParts, ItemStore, LogEnd, WriteOutcome } from './store/items.ts';
 
 /** More clashes in a row than random tokens can have. */
 export const CANDIDATES_MAX = 1_000;
@@ -107,7 +107,7 @@ export class ItemWriter {
   /** Writes an item that was sealed again over the one that was read. A seed that was written already changes nothing. */
   async writeOver(
     { kid, user }: KeyRef,
-    before: StoredItem,
+    before: ItemParts,
     sealed: StoredParts,
     seed: string | undefined,
   ): Promise<Done<Replaced> | Retry> {

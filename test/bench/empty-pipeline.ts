@@ -75,9 +75,9 @@ async function store(
 }
 
 async function read(token: string) {
-  const found = await itemStore.read(KID, token, GEN);
-  if (found?.kind !== 'item') {
-    throw new Error(found?.kind ?? 'missing');
+  const found = await itemStore.read(KID, token);
+  if (found === undefined) {
+    throw new Error('missing');
   }
   return found;
 }

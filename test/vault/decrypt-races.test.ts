@@ -1,9 +1,8 @@
 /**
- * A decryption reads an item in two commands, between which anything may happen. A log entry names the log that its
- * writer has read: it never becomes part of another one, and without it nothing is shown.
+ * Between the reading of an item and its log entry anything may happen. An entry names the log that its writer has read: it
+ * never becomes part of another one, and without it nothing is shown.
  */
-import { afterAll, afterEach, describe, expect, spyOn, test } from 'bun:test';
-import type { RedisLink } from '../../server/redis/client.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { holdNext } from '../helpers/hold.ts';
 import { openTestVault } from '../helpers/vault.ts';
@@ -118,58 +117,4 @@ test('entries that come between a reading and its own do not hold it up', async 
   );
   expect(answer.text).toContain('old');
   expect(await actionsOf(token)).toEqual(['decrypt', 'encrypt', 'decrypt', 'decrypt', 'decrypt', 'encrypt']);
-});
-
-const spies: { mockRestore: () => void }[] = [];
-afterEach(() => {
-  for (const spy of spies.splice(0)) {
-    spy.mockRestore();
-  }
-});
-
-/** Runs `change` once, between the first read of a decryption and the second. */
-function between(change: () => Promise<unknown>): { readonly ran: () => boolean } {
-  const { redis } = vault.opened;
-  const readEach: RedisLink['readEach'] = redis.readEach.bind(redis);
-  let hasRun = false;
-  spies.push(
-    spyOn(redis, 'readEach').mockImplementation(async (commands) => {
-      const first = await readEach(commands.slice(0, 1));
-      if (!hasRun) {
-        hasRun = true;
-        await change();
-      }
-      return [...first, ...(await readEach(commands.slice(1)))];
-    }),
-  );
-  return { ran: () => hasRun };
-}
-
-function update(token: string, body: object) {
-  return client.send('POST', '/vault/update', { query: { user: 'k', token }, passphrase: PASSPHRASE, body });
-}
-describe('between the two reads of a decryption', () => {
-  test('an update of the codes is seen whole, never half', async () => {
-    const token = await client.store('k', { number: '4111111111111111', cvv: '123' });
-    const { ran } = between(() => update(token, { cvv: '999', more: 1 }));
-    const answer = await read(token);
-    expect(ran()).toBe(true);
-    expect(answer.json).toEqual({ number: '4111111111111111', cvv: '999', more: 1 });
-  });
-
-  test('codes that an update takes away are not missed', async () => {
-    const token = await client.store('k', { number: '5555555555554444', cvv: '123' });
-    await read(token);
-    const { ran } = between(() => client.store('k', { number: '5555555555554444', name: 'again' }));
-    const answer = await read(token);
-    expect(ran()).toBe(true);
-    expect(answer.json).toEqual({ number: '5555555555554444', name: 'again' });
-  });
-
-  test('a deletion shows nothing', async () => {
-    const token = await client.store('k', { number: '378282246310005', cvv: '1234' });
-    const { ran } = between(() => client.send('DELETE', '/vault', { query: { user: 'k', token } }));
-    expect((await read(token)).outcome).toBe('404 token_not_found');
-    expect(ran()).toBe(true);
-  });
 });

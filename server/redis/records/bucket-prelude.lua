@@ -25,24 +25,15 @@ local function fence_state(fence, gen)
   return nil
 end
 
--- The length of an item's log, and the last 16 bytes of its newest entry ('' for an empty log), by the field n: the length
--- in decimal, then these bytes. Older items have only the length.
-local function log_of(item, n)
-  local length, tail = n, nil
-  if #n > 16 then
-    length, tail = string.sub(n, 1, -17), string.sub(n, -16)
-  end
+-- The length of an item's log, and the last 16 bytes of its newest entry, by the field n: the length in decimal, then these
+-- bytes.
+local function log_of(n)
+  local length = string.sub(n, 1, -17)
   local count = tonumber(length)
   if not string.find(length, '^%d+$') or count > 4294967294 then
     error('not a length')
   end
-  if tail then
-    return count, tail
-  end
-  if count == 0 then
-    return 0, ''
-  end
-  return count, string.sub(redis.call('HGET', item, n), -16)
+  return count, string.sub(n, -16)
 end
 
 -- The prefix of an entry: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes of the newest

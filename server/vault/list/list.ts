@@ -118,9 +118,7 @@ export class VaultTrees {
   listTree(request: PlanRequest): Promise<TreeStream> {
     return this.startTree('list', request, { part: 'meta' }, async (key, page) => {
       if (request.only) {
-        // Rejects with `key_changed` if the generation of the key was no longer the newest after the page was read.
-        const buckets = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
-        await this.pages.log(key, { ...page, buckets }, [], []);
+        await this.pages.checkFences(key, page);
       }
       return this.listPage(key, request.filter, page);
     });
@@ -141,14 +139,17 @@ export class VaultTrees {
   ): Promise<TreeStream> {
     const key = await this.keys.find(account, user);
     const { aid, kid } = key;
-    const read = await this.store.read(kid, token);
-    if (read?.kind !== 'item') {
+    const bucket = this.store.bucketOf(kid, token);
+    const [[position], read] = await Promise.all([
+      this.store.positionsOf(bucket, [token]),
+      this.store.read(kid, token),
+    ]);
+    if (position === undefined || read === undefined) {
       throw new VaultError('token_not_found');
     }
     const named = { aid, kid, token, rule: 'lookup', reference, now: this.now() } as const;
     await this.crypto.describeItem({ params: named, meta: read.meta });
-    const place = { token, storedAt: read.storedAt, bucket: this.store.bucketOf(kid, token).number };
-    const page = await this.pages.readOne(key, [place], 'meta');
+    const page = await this.pages.readOne(key, [{ ...position, bucket: bucket.number }], 'meta');
     if (!page) {
       throw new VaultError('internal'); // one item always fits
     }

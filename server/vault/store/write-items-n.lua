@@ -58,7 +58,7 @@ local function check(i)
   local count, tail = 0, ''
   if n then
     local whole
-    whole, count, tail = pcall(log_of, key, n)
+    whole, count, tail = pcall(log_of, n)
     if not whole then
       return { 'damaged' }
     end

@@ -3,7 +3,7 @@ import { hasPairs } from '../../../server/domain/mask/metadata.ts';
 import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
-import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
+import { viewOf as bytesAt, EMPTY, IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
 import { eachReady } from '../../crypto/primitives/not-yet.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
@@ -26,12 +26,10 @@ const LINE_END_BYTES = 2;
 const CR = 0x0d;
 const ZERO = 0x30;
 const LOG_LENGTH_MAX = 0xffff_fffe;
-
-/** A place in the replies: the items are read one after the other. */
-export interface Cursor {
-  readonly bytes: Uint8Array;
-  at: number;
-}
+/** Strings of each item of a page with data, and the places of metadata and log field among them; the item itself is the first. */
+const ITEM_STRINGS = 3;
+const META_AT = 1;
+const LOG_AT = 2;
 
 function rejectPage(): never {
   throw new IntegrityError('page');
@@ -50,63 +48,90 @@ function readDecimal(bytes: Uint8Array, at: number, end: number): number {
   return end > at ? value : rejectPage();
 }
 
-/** Takes the length at the start of a list or a byte string; 0 for a missing one. */
-function takeLength(cursor: Cursor, marker: number): number {
-  const { bytes, at } = cursor;
-  let end = at + 1;
-  while (bytes[end] !== CR && end < bytes.length) {
-    end++;
+/** The byte strings of replies in RESP2, in their order; lists are no more than their members. */
+export class ReplyStrings {
+  /** The start and the end of each; both are 0 for a missing one. */
+  private readonly places: Uint32Array;
+
+  /** Rejects replies with another number of strings. */
+  constructor(
+    private readonly bytes: Uint8Array,
+    count: number,
+  ) {
+    const places = new Uint32Array(2 * count);
+    let found = 0;
+    let at = 0;
+    while (at < bytes.length) {
+      const marker = bytes[at];
+      const isMissing = bytes[at + 1] === MINUS;
+      const from = at + 1;
+      for (at = from; bytes[at] !== CR && at < bytes.length; ) {
+        at++;
+      }
+      const lineEnd = at;
+      at += LINE_END_BYTES;
+      if (marker === BULK) {
+        if (!isMissing) {
+          places[2 * found] = at;
+          at += readDecimal(bytes, from, lineEnd);
+          places[2 * found + 1] = at;
+          at += LINE_END_BYTES;
+        }
+        found++;
+      } else if (marker !== LIST) {
+        rejectPage();
+      }
+    }
+    if (at !== bytes.length || found !== count) {
+      rejectPage();
+    }
+    this.places = places;
   }
-  cursor.at = end + LINE_END_BYTES;
-  if (bytes[at] !== marker || cursor.at > bytes.length) {
-    rejectPage();
+
+  /** Returns a view of a string; empty for a missing one. */
+  at(index: number): Uint8Array {
+    const start = this.places[2 * index] ?? 0;
+    const end = this.places[2 * index + 1] ?? 0;
+    return end === start ? EMPTY : bytesAt(this.bytes, start, end - start);
   }
-  return bytes[at + 1] === MINUS ? 0 : readDecimal(bytes, at + 1, end);
+
+  /** Reads a log field: returns the length, and copies the last bytes of the newest entry. */
+  logAt(index: number, tail: Uint8Array): number {
+    const tailAt = (this.places[2 * index + 1] ?? 0) - TAG_BYTES;
+    for (let i = 0; i < TAG_BYTES; i++) {
+      tail[i] = this.bytes[tailAt + i] ?? 0;
+    }
+    const length = readDecimal(this.bytes, this.places[2 * index] ?? 0, tailAt);
+    return length > LOG_LENGTH_MAX ? rejectPage() : length;
+  }
 }
 
-function takeBytes(cursor: Cursor): Uint8Array {
-  const isMissing = cursor.bytes[cursor.at + 1] === MINUS;
-  const length = takeLength(cursor, BULK);
-  if (isMissing) {
-    return EMPTY;
+/**
+ * Returns for each item of a page the index of its first string, where the items of each bucket have `width` strings each, and
+ * after these `after` more of one each; and the number of the strings of all.
+ */
+function placesOf(page: ThreadPage, width: number, after: 0 | 1) {
+  const items = page.tokens.length;
+  const counts: number[] = [];
+  for (let i = 0; i < items; i++) {
+    const bucket = bucketAt(page, i);
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
-  const part = readBytes(cursor.bytes, cursor.at, length);
-  cursor.at += length + LINE_END_BYTES;
-  return part;
-}
-
-function takeList(cursor: Cursor, length: number): void {
-  if (takeLength(cursor, LIST) !== length) {
-    rejectPage();
+  let count = 0;
+  const starts = Array.from(counts, (of = 0) => {
+    count += (width + after) * of;
+    return { first: count - (width + after) * of, last: count - after * of };
+  });
+  const firsts = new Uint32Array(items);
+  const lasts = new Uint32Array(items);
+  for (let i = 0; i < items; i++) {
+    const next = starts[bucketAt(page, i)] ?? rejectPage();
+    firsts[i] = next.first;
+    lasts[i] = next.last;
+    next.first += width;
+    next.last += 1;
   }
-}
-
-/** Takes a list of byte strings; missing ones are empty. */
-export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array[] {
-  takeList(cursor, length);
-  return Array.from({ length }, () => takeBytes(cursor));
-}
-
-/** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
-const tailOf = new Uint8Array(TAG_BYTES);
-
-/** Takes an item with its data; `sad` may be empty. Rejects a log whose newest entry must be looked up: the page is read again by script. */
-function takeItem(cursor: Cursor) {
-  takeList(cursor, 3);
-  const item = takeBytes(cursor);
-  const meta = takeBytes(cursor);
-  const log = takeBytes(cursor);
-  takeList(cursor, 1);
-  const sad = takeBytes(cursor);
-  const tailAt = Math.max(0, log.length - TAG_BYTES);
-  const logLength = meta.length === 0 ? 0 : readDecimal(log, 0, tailAt || log.length);
-  if (logLength > (tailAt === 0 ? 0 : LOG_LENGTH_MAX)) {
-    rejectPage();
-  }
-  for (let i = 0; i < TAG_BYTES; i++) {
-    tailOf[i] = log[tailAt + i] ?? 0;
-  }
-  return { item, meta, tail: tailOf, sad, logLength };
+  return { counts, firsts, lasts, count };
 }
 
 /** Byte strings that are written one after the other. */
@@ -126,16 +151,6 @@ export function createPacking(count: number, bytes: number): Packing {
 /** Returns the index of the bucket of an item. */
 function bucketAt({ order }: ThreadPage, index: number): number {
   return ((order[2 * index] ?? 0) << 8) | (order[2 * index + 1] ?? 0);
-}
-
-/** Creates room for the log entries of the items of each bucket of a page. */
-function createEntries(page: ThreadPage): readonly Packing[] {
-  const items: number[] = [];
-  for (let i = 0; i < page.tokens.length; i++) {
-    const bucket = bucketAt(page, i);
-    items[bucket] = (items[bucket] ?? 0) + 1;
-  }
-  return Array.from(items, (count = 0) => createPacking(count, ENTRY_BYTES * count));
 }
 
 /** Makes room for more bytes. Wipes the old buffer, which may contain card data. */
@@ -199,13 +214,6 @@ function writeHead(
   writeText(texts, `${head}${formatStoredAt(storedAt)}"${expiry}${metadataText}${card}${rest}`);
 }
 
-/** Checks that all of the replies were read. */
-export function endReplies({ bytes, at }: Cursor): void {
-  if (at !== bytes.length) {
-    rejectPage();
-  }
-}
-
 /** Returns the result for one of several items; an error that a single one would be rejected with is its fault. */
 export function resultOrFault<T>(failed: ItemFault[], index: number, work: () => T): T | undefined {
   try {
@@ -246,7 +254,9 @@ class PageOpener {
   private readonly failed: ItemFault[] = [];
   private readonly texts: Packing;
   private readonly logEntries: readonly Packing[];
-  private readonly cursor: Cursor;
+  private readonly places: ReturnType<typeof placesOf>;
+  private readonly strings: ReplyStrings;
+  private readonly tail = new Uint8Array(TAG_BYTES);
   /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
   private readonly actor: DecryptJob['params'] & { seen: number };
 
@@ -257,8 +267,11 @@ class PageOpener {
   ) {
     const { tokens, replies } = job.page;
     this.texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
-    this.logEntries = createEntries(job.page);
-    this.cursor = { bytes: replies, at: 0 };
+    this.places = placesOf(job.page, ITEM_STRINGS, 1);
+    this.strings = new ReplyStrings(replies, this.places.count);
+    this.logEntries = Array.from(this.places.counts, (count = 0) =>
+      createPacking(count, ENTRY_BYTES * count),
+    );
     this.actor = { ...job.params, seen: 0 };
   }
 
@@ -266,9 +279,7 @@ class PageOpener {
     const { job, texts, logEntries, cards, failed } = this;
     try {
       eachReady(job.page.tokens, (token, i) => this.add(token, i));
-      endReplies(this.cursor);
     } catch (error) {
-      // An incomplete page is read again; its opened part is wiped.
       wipe(texts.bytes);
       throw error;
     }
@@ -309,17 +320,19 @@ class PageOpener {
 
   /** Returns the text of the next item and its log entry; undefined for an item that is left out. */
   private open(token: string, index: number) {
-    const { context, job, actor } = this;
+    const { context, job, actor, strings, tail } = this;
     const { params, rules } = job;
-    const { item, meta: record, sad, logLength, tail } = takeItem(this.cursor);
-    const meta = wantedMeta(context, job, index, record);
+    const first = this.places.firsts[index] ?? 0;
+    const meta = wantedMeta(context, job, index, strings.at(first + META_AT));
     if (meta === undefined) {
       return undefined;
     }
+    actor.seen = strings.logAt(first + LOG_AT, tail);
+    const item = strings.at(first);
+    const sad = strings.at(this.places.lasts[index] ?? 0);
     const text = openText(context, params, token, this.key, { item, meta, sad }, params.now);
     try {
       const view = viewOf(context, text, params, rules);
-      actor.seen = logLength;
       return { meta, view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
     } catch (error) {
       wipe(text);
@@ -332,17 +345,16 @@ export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
     const { tokens, storedAt, replies } = page;
     const texts = createPacking(tokens.length, TEXT_BYTES * tokens.length);
-    const cursor: Cursor = { bytes: replies, at: 0 };
+    const { firsts } = placesOf(page, 1, 0);
+    const strings = new ReplyStrings(replies, tokens.length);
     for (const [i, token] of tokens.entries()) {
-      takeList(cursor, 1);
-      const record = takeBytes(cursor);
+      const record = strings.at(firsts[i] ?? 0);
       const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
       if (meta && matches(meta, params)) {
         writeHead(texts, token, meta, storedAt[i] ?? 0, '}');
       }
       endString(texts);
     }
-    endReplies(cursor);
     return packed(texts);
   },
 
