@@ -37,16 +37,16 @@ local function log_of(n)
 end
 
 -- The prefix of an entry: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes of the newest
--- entry in it. Returns both, and the position of the entry.
+-- entry in it. Returns both.
 local NAMED_BYTES = 20
-local function named_by(entry)
-  return string.format('%d', (struct.unpack('<I4', entry))), string.sub(entry, 5, NAMED_BYTES), NAMED_BYTES + 1
+local function named_by(entries, at)
+  return string.format('%d', (struct.unpack('<I4', entries, at))), string.sub(entries, at + 4, at + NAMED_BYTES - 1)
 end
 
--- True if the log of field n is the one that an entry names, perhaps grown; named is the entry of that number. The log of
--- an item that was deleted and stored anew is another one.
-local function is_log(n, named, seen, tail)
-  return n == seen .. tail or (named and string.sub(named, -16) == tail)
+-- True if the log of field n is the one that an entry names, perhaps grown. The log of an item that was deleted and stored
+-- anew is another one.
+local function is_log(item, n, seen, tail)
+  return n == seen .. tail or string.sub(redis.call('HGET', item, seen) or '', -16) == tail
 end
 
 -- The field n of a log whose newest entry is number count.

@@ -15,33 +15,34 @@ if generation ~= '' then
   end
 end
 local call, sub, out, changed = redis.call, string.sub, {}, {}
-local from = 0
+
+-- Appends the entry from one position to another; false if the item is missing.
+local function append(item, at, to)
+  local n = call('HGET', item, 'n')
+  if not n then
+    return false
+  end
+  local seen, tail = named_by(entries, at)
+  if seen ~= '0' and not is_log(item, n, seen, tail) then
+    return false
+  end
+  local entry = sub(entries, at + NAMED_BYTES, to)
+  local count = string.format('%d', sub(n, 1, -17) + 1)
+  call('HSET', item, 'n', count .. sub(entry, -16), count, entry)
+  return true
+end
+
+local at = 1
 for i = 3, #KEYS do
-  local entry, to = entries, #entries
-  if ends then
-    to = struct.unpack('<I4', ends, 4 * i - 11)
-    entry = sub(entries, from + 1, to)
-  end
-  local n = false
-  if to > from then
-    local seen, tail, at = named_by(entry)
-    local have = call('HMGET', KEYS[i], 'n', seen)
-    n = have[1]
-    if n and seen ~= '0' and not is_log(n, have[2], seen, tail) then
-      n = false
-    end
-    entry = sub(entry, at)
-  end
-  from = to
-  if n then
-    local count = string.format('%d', (#n > 16 and sub(n, 1, -17) or n) + 1)
-    call('HSET', KEYS[i], 'n', count .. sub(entry, -16), count, entry)
+  local to = ends and struct.unpack('<I4', ends, 4 * i - 11) or #entries
+  if to >= at and append(KEYS[i], at, to) then
     -- The names of an item and of that set differ in the token alone.
     changed[#changed + 1] = sub(KEYS[i], #changed_logs + 1)
     out[i - 2] = '1'
   else
     out[i - 2] = '0'
   end
+  at = to + 1
 end
 if #changed > 0 then
   call('SADD', changed_logs, unpack(changed))

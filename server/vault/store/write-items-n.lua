@@ -67,13 +67,13 @@ local function check(i)
     -- This request has already written, and its reply was lost. Later writes of others are kept.
     return { 'ok', call('ZSCORE', times, token) or 0, count == 1 and 1 or 0 }
   end
-  local seen, named = named_by(log_entry)
+  local seen, named = named_by(log_entry, 1)
   if replaced ~= '' then
     if not have[2] or sub(have[2], -16) ~= replaced or call('HEXISTS', key, 'c') == 0 then
       return { 'changed' }
     end
   elseif count > 0 or seen ~= '0' then
-    if count == 0 or seen == '0' or not is_log(n, call('HGET', key, seen), seen, named) then
+    if count == 0 or seen == '0' or not is_log(key, n, seen, named) then
       return { 'exists', count, tail, is_live(key, token) and 1 or 0 }
     end
   end
