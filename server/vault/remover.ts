@@ -202,7 +202,7 @@ async function take(tokens: AsyncGenerator<string, void, undefined>, max: number
 export async function proveRemovals(
   crypto: Crypto,
   params: RemovalParams,
-  replies: Uint8Array | undefined,
+  [replies]: readonly Uint8Array[] = [],
 ): Promise<readonly (ItemRemoval | ErrorCode)[]> {
   if (replies === undefined) {
     throw new VaultError('integrity_failed'); // no metadata is so large

@@ -20,7 +20,7 @@ test('of the filter of a listing only the members that select items reach the jo
   const [store, admission, metering] = [stub<ItemStore>({}), stub<Admission>({}), stub<Metering>({})];
   const pages = new ItemPages(store, crypto, admission, metering, () => 1);
   const fields = { order: new Uint8Array(0), tokens: [], storedAt: new Float64Array(0) };
-  const page: ItemPage = { fields: { ...fields, replies: new Uint8Array(0) }, places: [], buckets: [] };
+  const page: ItemPage = { fields: { ...fields, replies: [] }, places: [], buckets: [] };
   const passphrase = secretBytes('correct horse');
   const opening: PageOpening = {
     ctx: createContext({ requestId: '', ip: '', userAgent: '', source: 'vault' }) as RequestContext & {

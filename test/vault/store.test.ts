@@ -59,6 +59,9 @@ function listsOf(replies: Uint8Array = NONE): string[][] {
   const lists = parseReply(Buffer.from(replies)) as (Buffer | null)[][];
   return lists.map((list) => list.map((part) => (part ?? Buffer.of()).toString('latin1')));
 }
+function sizeOf(replies: readonly Uint8Array[] = []): number {
+  return replies.reduce((sum, { length }) => sum + length, 0);
+}
 function fenceOf(token: string) {
   return redisKeys.fence(bucketFor(token));
 }
@@ -258,8 +261,8 @@ describe('many', () => {
     await Promise.all(tokens.map((token) => items.write(KID, write(token, { item: big }))));
     const few = bucketsOf(tokens.slice(0, 2));
     expect(await items.readMany(bucketsOf(tokens), 'full')).toBeUndefined();
-    expect((await items.readMany(few, 'full'))?.length).toBeGreaterThan(2 * big.length);
-    expect((await items.readMany(bucketsOf(tokens), 'meta'))?.length).toBeLessThan(1_000);
+    expect(sizeOf(await items.readMany(few, 'full'))).toBeGreaterThan(2 * big.length);
+    expect(sizeOf(await items.readMany(bucketsOf(tokens), 'meta'))).toBeLessThan(1_000);
   });
 
   test.each([1, 2, 33])('of %p items each is as it was written, or missing', async (total) => {
@@ -274,7 +277,8 @@ describe('many', () => {
         return [item?.toString('latin1') ?? '', meta?.toString('latin1') ?? '', log];
       });
       const sads = read.map((found) => found?.sad.toString('latin1') ?? '');
-      expect(listsOf(await items.readMany([some], 'full'))).toEqual([...parts, sads]);
+      const [replies] = (await items.readMany([some], 'full')) ?? [];
+      expect(listsOf(replies)).toEqual([...parts, sads]);
       expect(read.map((found) => found !== undefined)).toEqual(some.tokens.map((token) => token !== 'gone'));
     }
   });

@@ -77,7 +77,6 @@ interface Pages {
 /** The pages that the store would read. */
 function pageOf(wanted: readonly Wanted[]): Pages {
   const order = new Uint8Array(2 * wanted.length);
-  const replies = { full: new CommandWriter(), meta: new CommandWriter() };
   const buckets = Array.from({ length: Math.min(BUCKETS, wanted.length) }, () => ({
     full: [] as Uint8Array[][],
     meta: [] as Uint8Array[][],
@@ -95,14 +94,15 @@ function pageOf(wanted: readonly Wanted[]): Pages {
     metas.push([one.isGone ? EMPTY : meta]);
     return stored.facts.token;
   });
-  for (const { full, meta, sads } of buckets) {
-    replies.full.addReply([...full, sads]);
-    replies.meta.addReply(meta);
-  }
+  const bytesOf = (reply: unknown): Uint8Array => {
+    const writer = new CommandWriter();
+    writer.addReply(reply);
+    return writer.take();
+  };
   const page = { order, tokens, storedAt: Float64Array.from(tokens, (_, i) => ACTOR.now + i) };
   return {
-    full: { ...page, replies: replies.full.take() },
-    meta: { ...page, replies: replies.meta.take() },
+    full: { ...page, replies: buckets.map(({ full, sads }) => bytesOf([...full, sads])) },
+    meta: { ...page, replies: buckets.map(({ meta }) => bytesOf(meta)) },
   };
 }
 
@@ -206,16 +206,25 @@ test('texts and entries that are larger than expected', () => {
   expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: LISTED, page: page.meta }))).toHaveLength(40);
 });
 
+/** The replies of the first bucket of a page. */
+function textOfReplies({ replies: [first = EMPTY] }: ThreadPage): string {
+  return Buffer.from(first).toString('latin1');
+}
+
 const DAMAGED = 'failed its integrity check';
 
 test('a page that is cut at any byte, or longer than its items, is refused as a whole', () => {
   const { full, meta } = pageOf([card(0, { cvv: '123' }), { ...card(1), isGone: true }, card(2)]);
   const tries = (page: ThreadPage, read: (page: ThreadPage) => unknown): void => {
     const { replies } = page;
-    for (let end = 0; end < replies.length; end++) {
-      expect(() => read({ ...page, replies: replies.subarray(0, end) })).toThrow(DAMAGED);
+    for (const [i, bytes] of replies.entries()) {
+      for (let end = 0; end < bytes.length; end++) {
+        expect(() => read({ ...page, replies: replies.with(i, bytes.subarray(0, end)) })).toThrow(DAMAGED);
+      }
+      const longer = concat([bytes, utf8('*1')]);
+      expect(() => read({ ...page, replies: replies.with(i, longer) })).toThrow(DAMAGED);
     }
-    expect(() => read({ ...page, replies: concat([replies, utf8('*1')]) })).toThrow(DAMAGED);
+    expect(() => read({ ...page, replies: replies.slice(1) })).toThrow(DAMAGED);
     expect(() => read({ ...page, tokens: page.tokens.slice(1) })).toThrow(DAMAGED);
   };
   tries(full, (page) => decrypt(page));
@@ -224,7 +233,7 @@ test('a page that is cut at any byte, or longer than its items, is refused as a 
 
 test('replies of another form are refused', () => {
   const { full } = pageOf([card(0)]);
-  const text = Buffer.from(full.replies).toString('latin1');
+  const text = textOfReplies(full);
   for (const [from, to] of [
     ['*3', '$3'],
     ['*3', ':3'],
@@ -235,24 +244,25 @@ test('replies of another form are refused', () => {
     ['\r\n1', '\r\nx'],
     ['$17\r\n1', '$18\r\n99999999999'],
   ] as const) {
-    const replies = Buffer.from(text.replace(from, to), 'latin1');
+    expect(text).toContain(from);
+    const replies = [Buffer.from(text.replace(from, to), 'latin1')];
     expect(() => decrypt({ ...full, replies })).toThrow(DAMAGED);
   }
 });
 
 test('one damaged record in the middle refuses the page', () => {
   const { full, meta } = pageOf([card(0), card(1), card(2)]);
-  const at = Math.floor(full.replies.length / 2);
-  const damage = (page: ThreadPage, at: number): ThreadPage => {
-    const replies = new Uint8Array(page.replies);
-    replies[at] = (replies[at] ?? 0) ^ 1;
-    return { ...page, replies };
+  const damage = (page: ThreadPage): ThreadPage => {
+    const damaged = new Uint8Array(page.replies[1] ?? []);
+    const at = Math.floor(damaged.length / 2);
+    damaged[at] = (damaged[at] ?? 0) ^ 1;
+    return { ...page, replies: page.replies.with(1, damaged) };
   };
-  expect(() => decrypt(damage(full, at))).toThrow(DAMAGED);
+  expect(() => decrypt(damage(full))).toThrow(DAMAGED);
   expect(() =>
     PAGE_HANDLERS.listItems(context, {
       params: LISTED,
-      page: damage(meta, Math.floor(meta.replies.length / 2)),
+      page: damage(meta),
     }),
   ).toThrow(DAMAGED);
 });
@@ -266,15 +276,18 @@ test('items of another order, key or passphrase are refused', () => {
 
 test('a missing item may be null, and a log without its last bytes is damaged', () => {
   const { full } = pageOf([{ ...card(0), isGone: true }, card(1)]);
-  const nulls = Buffer.from(full.replies)
-    .toString('latin1')
-    .replace('$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n', '$-1\r\n'.repeat(3));
+  const nulls = textOfReplies(full).replace('$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n', '$-1\r\n'.repeat(3));
   expect(nulls).toContain('$-1');
-  const page = { full: { ...full, replies: Buffer.from(nulls, 'latin1') }, meta: full };
+  const repliesOf = (text: string) => [Buffer.from(text, 'latin1'), ...full.replies.slice(1)];
+  const page = { full: { ...full, replies: repliesOf(nulls) }, meta: full };
   expect(itemsOf(opened(page).texts)).toHaveLength(1);
-  const old = nulls.replace(/\$17\r\n1.{16}/s, '$1\r\n1');
-  expect(old.length).toBe(nulls.length - 17);
-  expect(() => decrypt({ ...full, replies: Buffer.from(old, 'latin1') })).toThrow(DAMAGED);
+  const [, bucket = EMPTY] = full.replies;
+  const old = Buffer.from(bucket)
+    .toString('latin1')
+    .replace(/\$17\r\n1.{16}/s, '$1\r\n1');
+  expect(old.length).toBe(bucket.length - 17);
+  const replies = full.replies.with(1, Buffer.from(old, 'latin1'));
+  expect(() => decrypt({ ...full, replies })).toThrow(DAMAGED);
 });
 
 test('items captured under several set-ups wait for all of them at once', async () => {

@@ -204,7 +204,8 @@ async function fill(
 
 /** Returns the size of the next page, after one of `items` items. */
 function nextSize(items: number, { fields }: ItemPage): number {
-  const fitting = Math.floor((items * PAGE_BYTES) / Math.max(fields.replies.length, 1));
+  const bytes = fields.replies.reduce((sum, { length }) => sum + length, 1);
+  const fitting = Math.floor((items * PAGE_BYTES) / bytes);
   return Math.max(1, Math.min(2 * items, PAGE_ITEMS_MAX, fitting));
 }
 

@@ -232,12 +232,15 @@ export class ItemStore {
   }
 
   /**
-   * Reads the parts of many items, those of each bucket in one step, without fences. The replies are in RESP2, for each bucket a
-   * list of lists: of item, metadata and log field (see bucket-prelude.lua) for each item, and then of the sensitive
-   * authentication data of all; with `meta` of the metadata for each item; with `log` of metadata and first entry of the log.
-   * Missing parts are null. Undefined when they are too many bytes.
+   * Reads the parts of many items, those of each bucket in one step, without fences. Returns for each bucket a list of lists in
+   * RESP2: of item, metadata and log field (see bucket-prelude.lua) for each item, and then of the sensitive authentication data
+   * of all; with `meta` of the metadata for each item; with `log` of metadata and first entry of the log. Missing parts are
+   * null. Undefined when they are too many bytes.
    */
-  async readMany(buckets: readonly BucketTokens[], part: PagePart): Promise<Uint8Array | undefined> {
+  async readMany(
+    buckets: readonly BucketTokens[],
+    part: PagePart,
+  ): Promise<readonly Uint8Array[] | undefined> {
     const found: Buffer[] = [];
     let bytesLeft = PAGE_BYTES_MAX;
     for (let at = 0; at < buckets.length; at += BUCKETS_AT_ONCE) {
@@ -252,7 +255,7 @@ export class ItemStore {
         return undefined;
       }
     }
-    return found.length === 1 ? found[0] : Buffer.concat(found);
+    return found;
   }
 
   /** Appends an entry to the log of one item. */

@@ -240,8 +240,8 @@ export const PAGE = message({
   tokens: json<readonly string[]>(),
   /** ms since 1970 per item. */
   storedAt: floats,
-  /** The items in RESP2, as `ItemStore.readMany` returns them. */
-  replies: bytes,
+  /** The items of each bucket in RESP2, as `ItemStore.readMany` returns them. */
+  replies: list(bytes),
 });
 export type PageFields = Given<typeof PAGE>;
 export type ThreadPage = Taken<typeof PAGE>;

@@ -26,8 +26,10 @@ const LINE_END_BYTES = 2;
 const CR = 0x0d;
 const ZERO = 0x30;
 const LOG_LENGTH_MAX = 0xffff_fffe;
-/** Strings of each item of a page with data, and the places of metadata and log field among them; the item itself is the first. */
-const ITEM_STRINGS = 3;
+/** Strings of each item of a page with data: those of its list, and its codes after the lists of all. */
+const LISTED_STRINGS = 3;
+const ITEM_STRINGS = LISTED_STRINGS + 1;
+/** Places of metadata and log field in the list of an item; the item itself is the first. */
 const META_AT = 1;
 const LOG_AT = 2;
 
@@ -106,32 +108,27 @@ export class ReplyStrings {
   }
 }
 
-/**
- * Returns for each item of a page the index of its first string, where the items of each bucket have `width` strings each, and
- * after these `after` more of one each; and the number of the strings of all.
- */
-function placesOf(page: ThreadPage, width: number, after: 0 | 1) {
-  const items = page.tokens.length;
-  const counts: number[] = [];
-  for (let i = 0; i < items; i++) {
+/** The strings of the items of one bucket, of which the next one is `at`. */
+interface BucketStrings {
+  readonly strings: ReplyStrings;
+  readonly count: number;
+  at: number;
+}
+
+/** Reads the replies of each bucket of a page, which have `width` strings for each item. */
+function readBuckets(page: ThreadPage, width: number): readonly BucketStrings[] {
+  const counts = page.replies.map(() => 0);
+  for (let i = 0; i < page.tokens.length; i++) {
     const bucket = bucketAt(page, i);
     counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
-  let count = 0;
-  const starts = Array.from(counts, (of = 0) => {
-    count += (width + after) * of;
-    return { first: count - (width + after) * of, last: count - after * of };
-  });
-  const firsts = new Uint32Array(items);
-  const lasts = new Uint32Array(items);
-  for (let i = 0; i < items; i++) {
-    const next = starts[bucketAt(page, i)] ?? rejectPage();
-    firsts[i] = next.first;
-    lasts[i] = next.last;
-    next.first += width;
-    next.last += 1;
+  if (counts.length !== page.replies.length) {
+    rejectPage();
   }
-  return { counts, firsts, lasts, count };
+  return page.replies.map((replies, bucket) => {
+    const count = counts[bucket] ?? 0;
+    return { strings: new ReplyStrings(replies, width * count), count, at: 0 };
+  });
 }
 
 /** Byte strings that are written one after the other. */
@@ -254,8 +251,7 @@ class PageOpener {
   private readonly failed: ItemFault[] = [];
   private readonly texts: Packing;
   private readonly logEntries: readonly Packing[];
-  private readonly places: ReturnType<typeof placesOf>;
-  private readonly strings: ReplyStrings;
+  private readonly buckets: readonly BucketStrings[];
   private readonly tail = new Uint8Array(TAG_BYTES);
   /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
   private readonly actor: DecryptJob['params'] & { seen: number };
@@ -266,12 +262,10 @@ class PageOpener {
     private readonly key: UnlockedKey,
   ) {
     const { tokens, replies } = job.page;
-    this.texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
-    this.places = placesOf(job.page, ITEM_STRINGS, 1);
-    this.strings = new ReplyStrings(replies, this.places.count);
-    this.logEntries = Array.from(this.places.counts, (count = 0) =>
-      createPacking(count, ENTRY_BYTES * count),
-    );
+    const bytes = replies.reduce((sum, { length }) => sum + length, TEXT_BYTES * tokens.length);
+    this.texts = createPacking(tokens.length, bytes);
+    this.buckets = readBuckets(job.page, ITEM_STRINGS);
+    this.logEntries = this.buckets.map(({ count }) => createPacking(count, ENTRY_BYTES * count));
     this.actor = { ...job.params, seen: 0 };
   }
 
@@ -320,16 +314,19 @@ class PageOpener {
 
   /** Returns the text of the next item and its log entry; undefined for an item that is left out. */
   private open(token: string, index: number) {
-    const { context, job, actor, strings, tail } = this;
+    const { context, job, actor, tail } = this;
     const { params, rules } = job;
-    const first = this.places.firsts[index] ?? 0;
+    const bucket = this.buckets[bucketAt(job.page, index)] ?? rejectPage();
+    const { strings, count, at } = bucket;
+    bucket.at++;
+    const first = LISTED_STRINGS * at;
     const meta = wantedMeta(context, job, index, strings.at(first + META_AT));
     if (meta === undefined) {
       return undefined;
     }
     actor.seen = strings.logAt(first + LOG_AT, tail);
     const item = strings.at(first);
-    const sad = strings.at(this.places.lasts[index] ?? 0);
+    const sad = strings.at(LISTED_STRINGS * count + at);
     const text = openText(context, params, token, this.key, { item, meta, sad }, params.now);
     try {
       const view = viewOf(context, text, params, rules);
@@ -343,12 +340,12 @@ class PageOpener {
 
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
-    const { tokens, storedAt, replies } = page;
+    const { tokens, storedAt } = page;
     const texts = createPacking(tokens.length, TEXT_BYTES * tokens.length);
-    const { firsts } = placesOf(page, 1, 0);
-    const strings = new ReplyStrings(replies, tokens.length);
+    const buckets = readBuckets(page, 1);
     for (const [i, token] of tokens.entries()) {
-      const record = strings.at(firsts[i] ?? 0);
+      const bucket = buckets[bucketAt(page, i)] ?? rejectPage();
+      const record = bucket.strings.at(bucket.at++);
       const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
       if (meta && matches(meta, params)) {
         writeHead(texts, token, meta, storedAt[i] ?? 0, '}');

@@ -225,7 +225,10 @@ export function logEntry(
   };
   const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
   const out = new Uint8Array(NAMED_BYTES + entry.length);
-  new DataView(out.buffer).setUint32(0, seen, true);
+  out[0] = seen;
+  out[1] = seen >>> 8;
+  out[2] = seen >>> 16;
+  out[3] = seen >>> 24;
   out.set(seenTag, 4);
   out.set(entry, NAMED_BYTES);
   return out;
