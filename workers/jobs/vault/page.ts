@@ -26,6 +26,8 @@ const LINE_END_BYTES = 2;
 const CR = 0x0d;
 const ZERO = 0x30;
 const LOG_LENGTH_MAX = 0xffff_fffe;
+/** The end of an item's text. */
+const CLOSE = Uint8Array.of(0x7d);
 /** Strings of each item of a page with data: those of its list, and its codes after the lists of all. */
 const LISTED_STRINGS = 3;
 const ITEM_STRINGS = LISTED_STRINGS + 1;
@@ -301,7 +303,7 @@ class PageOpener {
         writeText(texts, `${texts.at > 0 ? ',' : ''}{"token":${JSON.stringify(token)},"data":`);
       }
       writeBytes(texts, view.text);
-      writeText(texts, '}');
+      writeBytes(texts, CLOSE);
       wipe(text, view.text);
       writeBytes(entries, entry);
     }

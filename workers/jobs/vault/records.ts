@@ -219,11 +219,23 @@ export function logEntry(
   const { aid, kid, seen, now: timeMs, source, ip, userAgent, requestId } = params;
   const { endpointId: endpoint = '', credentialId: credential = '' } = params;
   const seenTag = seen === 0 ? NO_TAIL : tail;
-  const content = {
-    ...{ seenLength: seen, seenTag, timeMs, action, source, outcome },
-    ...{ ip, userAgent, endpoint, credential, requestId },
-  };
-  const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
+  const entry = sealLogEntry(
+    sealer,
+    { env, aid, kid, token },
+    {
+      seenLength: seen,
+      seenTag,
+      timeMs,
+      action,
+      source,
+      outcome,
+      ip,
+      userAgent,
+      endpoint,
+      credential,
+      requestId,
+    },
+  );
   const out = new Uint8Array(NAMED_BYTES + entry.length);
   out[0] = seen;
   out[1] = seen >>> 8;
