@@ -65,6 +65,7 @@ const DECISIONS = [
   page('decisions/log-heads.md', 'Lengths of logs', 'How a log that was cut is found'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/pipelining.md', 'Pipelining', 'No effect without an answer'),
+  page('decisions/read-transactions.md', 'Reads', 'Transactions of plain commands'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
   page('decisions/neighbours.md', 'Room for others', 'When an account leaves room for others'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),
