@@ -118,3 +118,23 @@ test('entries that come between a reading and its own do not hold it up', async 
   expect(answer.text).toContain('old');
   expect(await actionsOf(token)).toEqual(['decrypt', 'encrypt', 'decrypt', 'decrypt', 'decrypt', 'encrypt']);
 });
+
+test('an item of a newer generation is not damaged for a server that knows an older one', async () => {
+  const user = 'changed';
+  const passphrase = `${PASSPHRASE} and more`;
+  await client.key(user);
+  await client.open(user, await client.store(user, { number: NUMBER }));
+  const change = { user, passphrase: PASSPHRASE, new_passphrase: passphrase };
+  expect((await there.send('PUT', '/key', { body: change })).status).toBe(200);
+  const stored = { number: '5555555555554444' };
+  const made = await there.send('POST', '/vault', { query: { user }, passphrase, body: stored });
+  const { token } = made.as<{ token: string }>();
+  const query = { user, token };
+  const update = { query, passphrase: PASSPHRASE, body: { more: 1 } };
+  // With the old passphrase, this server opens the key as it was.
+  expect((await client.send('POST', '/vault/update', update)).outcome).toBe('403 passphrase_wrong');
+  const answers = [PASSPHRASE, passphrase].map((given) =>
+    client.send('GET', '/vault', { query, passphrase: given }),
+  );
+  expect((await Promise.all(answers)).map(({ outcome }) => outcome)).toEqual(['403 passphrase_wrong', '200']);
+});
