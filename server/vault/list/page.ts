@@ -137,8 +137,10 @@ export class ItemPages {
     const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...itemFilter(select), named };
     const decrypted = this.crypto.decryptItems({ params, opening, rules, page: page.fields });
     const opened = await decrypted.catch(async (error: unknown) => {
-      // An item of a newer generation does not open.
-      await this.checkFences(key, page);
+      if (error instanceof VaultError && error.code === 'integrity_failed') {
+        // An item of a newer generation does not open.
+        await this.checkFences(key, page);
+      }
       throw error;
     });
     if (opened.kind === 'warm_miss') {
