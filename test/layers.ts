@@ -60,7 +60,12 @@ export const LAYERS: readonly Layer[] = [
   { name: 'outbound', files: /^server\/outbound\//, may: ['core'] },
   { name: 'telemetry', files: /^server\/telemetry\//, may: ['core'] },
   { name: 'config', files: /^server\/config\//, may: ['core', 'domain'] },
-  { name: 'crypto', files: /^server\/crypto\//, may: ['core', 'definitions of jobs', /^workers\/pool\//] },
+  {
+    name: 'crypto',
+    files: /^server\/crypto\//,
+    may: ['core', 'definitions of jobs', /^workers\/pool\//],
+    mayTypes: ['limits'],
+  },
   {
     name: 'stores',
     files: new RegExp(
@@ -77,8 +82,8 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'limits',
     files: /^server\/limits\//,
-    may: ['request', 'core', 'domain'],
-    mayTypes: ['stores', 'redis', 'outbound', 'crypto', 'telemetry', 'definitions of jobs'],
+    may: ['core', 'domain'],
+    mayTypes: ['stores'],
   },
   { name: 'schemas', files: ofNoun('(?:.+/)?(?:[a-z]+-)*schema\\.ts$'), may: ['schema', 'core', 'domain'] },
   {

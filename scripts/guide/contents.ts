@@ -65,8 +65,9 @@ const DECISIONS = [
   page('decisions/log-heads.md', 'Lengths of logs', 'How a log that was cut is found'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/pipelining.md', 'Pipelining', 'No effect without an answer'),
+  page('decisions/read-transactions.md', 'Reads', 'Transactions of plain commands'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
-  page('decisions/neighbours.md', 'Room for others', 'When an account leaves room for others'),
+  page('decisions/limiter.md', 'Room for others', 'Who waits for whom, and when'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),
   page(
     'decisions/third-party-client.md',
@@ -87,6 +88,7 @@ const DECISIONS = [
   page('decisions/starved-threads.md', 'Starved threads', 'When a thread counts as hung'),
   page('decisions/stored-at.md', 'Time of storing', 'Why stored_at never repeats'),
   page('decisions/ticks.md', 'Ticks', 'How requests share readings and writes of Redis'),
+  page('decisions/usage-counts.md', 'Usage counts', 'How requests are counted once, with what they do'),
   page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),
   page('decisions/warm-blobs.md', 'Unlocked keys', 'Where they are kept'),
   page('decisions/sdk-package.md', 'Package of the SDK', 'Why it comes from the vault'),

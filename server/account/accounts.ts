@@ -61,8 +61,6 @@ export class Accounts {
       throw new VaultError('too_many_changes', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
     }
     const password = chosen ?? encodeSecret(await this.makePassword());
-    // Counted in advance: a generated password exists nowhere else, so nothing may fail once it is valid.
-    await this.metering.request(ctx);
     const hashed = await this.passwords.hash(password, chosen === undefined ? 'generated' : 'chosen');
     await this.records.changeOwn(ctx, (record) => {
       if (record.phc !== ctx.signInProof) {
@@ -73,6 +71,8 @@ export class Accounts {
         overlapMs === undefined ? undefined : { phc, stretched, untilMs: this.now() + overlapMs };
       return { ...record, ...hashed, former };
     });
+    // Nothing may fail from here on: a generated password exists nowhere else.
+    await this.metering.request(ctx)?.catch(() => undefined);
     return { user: name, password: decodeSecret(password) };
   }
 

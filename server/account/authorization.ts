@@ -37,10 +37,9 @@ function readBasic(encoded: string): SignInCredentials {
 }
 
 /** Reads an Authorization header. Throws `unauthenticated` for a missing or malformed one. */
-export function readCredentials(header: Secret<string>): SignInCredentials {
-  const text = header.expose();
+export function readCredentials(header: string): SignInCredentials {
   const [, scheme, value = ''] =
-    /^(?:(basic) +([A-Za-z0-9+/]+={0,2}))$/i.exec(text) ?? /^(?:(bearer) +([\w-]+))$/i.exec(text) ?? [];
+    /^(?:(basic) +([A-Za-z0-9+/]+={0,2}))$/i.exec(header) ?? /^(?:(bearer) +([\w-]+))$/i.exec(header) ?? [];
   if (scheme === undefined) {
     throw new VaultError('unauthenticated');
   }

@@ -35,7 +35,7 @@ export class Passwords {
   async hash(password: SecretBytes, origin: PasswordOrigin): Promise<PasswordHash> {
     const isGenerated = origin === 'generated';
     const phc = await this.crypto.hashPassword({ password, isGenerated });
-    return { phc, stretched: isGenerated ? undefined : this.crypto.passes(password, hasGeneratedForm) };
+    return { phc, stretched: isGenerated ? undefined : this.crypto.passTo(password, hasGeneratedForm) };
   }
 
   /**
@@ -53,7 +53,7 @@ export class Passwords {
     const { crypto } = this;
     const hashes = known === undefined ? [] : hashesOf(known, this.now());
     const stretched = hashes.filter(({ phc }) => !isFastHash(phc));
-    if (!crypto.passes(password, hasGeneratedForm)) {
+    if (!crypto.passTo(password, hasGeneratedForm)) {
       if (stretched.length === 0) {
         await crypto.verifyPassword({ password, phc: (await this.readDecoy()).phc, ...place });
       }
@@ -94,7 +94,7 @@ export class Passwords {
   private async betterHash({ phc, stretched }: KnownAccount, password: SecretBytes) {
     const wanted = this.wantedPepper();
     const isUnsaid = stretched === undefined && !isFastHash(phc);
-    const isGenerated = stretched === undefined && this.crypto.passes(password, hasGeneratedForm);
+    const isGenerated = stretched === undefined && this.crypto.passTo(password, hasGeneratedForm);
     if ((wanted !== undefined && pepperIdOf(phc) !== wanted) || (isUnsaid && isGenerated)) {
       return this.hash(password, isGenerated ? 'generated' : 'chosen');
     }

@@ -70,7 +70,7 @@ export class SignIns {
     const digest = this.crypto.digestSecret(ip, header);
     const verified = this.verified.get(digest);
     if (verified === undefined) {
-      readCredentials(header);
+      this.crypto.passTo(header, readCredentials);
     }
     return { digest, header, verified };
   }
@@ -80,8 +80,9 @@ export class SignIns {
    * call this when the whole request has arrived, so that a revocation ends all that arrives after it. Rejects with
    * `unauthenticated` or `too_many_failures`. Verifications and rejections are logged.
    */
-  async signIn(ctx: RequestContext, { digest, header, verified }: Caller): Promise<AccountContext> {
+  async signIn(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
     const { observer } = this;
+    const { digest, header, verified } = caller;
     try {
       if (verified !== undefined) {
         const known = await observer.step('sign_in', () => this.read(verified));
@@ -91,7 +92,7 @@ export class SignIns {
           return actFor(ctx, known.account);
         }
       }
-      const credentials = readCredentials(header);
+      const credentials = this.crypto.passTo(header, readCredentials);
       const signedIn = await observer.step('sign_in', () => this.verifyOnce(ctx, credentials, digest));
       observer.count('sign_in', 'verified');
       ctx.signInProof = signedIn.proof;

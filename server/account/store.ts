@@ -10,8 +10,8 @@ const replaceField = script(replaceFieldText);
 export class AccountStore {
   constructor(private readonly redis: RedisLink) {}
 
-  async read(name: string): Promise<Buffer | undefined> {
-    return asOptionalBytes(await this.redis.command('HGET', [redisKeys.accounts, name]));
+  read(name: string): Promise<Buffer | undefined> {
+    return this.redis.command('HGET', [redisKeys.accounts, name]).then(asOptionalBytes);
   }
 
   /** Lists all accounts, in ascending order of name. */

@@ -1,12 +1,12 @@
 import { untilClosed } from '../core/byte-stream.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { AuditListing } from './listing.ts';
 import { AuditEntries, AuditQuery } from './schema.ts';
 
 interface Needs {
-  readonly admission: Admission;
+  readonly limiter: Limiter;
   readonly auditListing: AuditListing;
 }
 
@@ -27,7 +27,7 @@ const readAudit = defineRoute({
   audit: { action: 'audit.read' },
   handle: async ({ ctx, query }, services: Needs) => {
     if (query.limit < 0) {
-      const end = services.admission.start('list', ctx.account.aid);
+      const end = await services.limiter.hold('list', ctx.account.aid);
       try {
         return { stream: untilClosed(await services.auditListing.listAll(ctx, query), end) };
       } catch (error) {

@@ -10,6 +10,7 @@ import type { InstallationStore } from '../installation/store.ts';
 import type { KeyStore } from '../key/store.ts';
 import type { RecordStore } from '../maintenance/store/records.ts';
 import type { RedisLink } from '../redis/client.ts';
+import type { UsageFolding } from '../request/folding.ts';
 import { VaultCopy } from './copy.ts';
 import { createBackupWriter } from './file.ts';
 import type { BackupRecord } from './record.ts';
@@ -22,6 +23,7 @@ interface Needs {
   readonly installationStore: InstallationStore;
   readonly crypto: Crypto;
   readonly accounts: Accounts;
+  readonly folding: UsageFolding;
   readonly redis: RedisLink;
   readonly settings: ServiceSettings;
   readonly config: Config;
@@ -65,6 +67,7 @@ export const backupCommand = defineCommand({
       new BackupStore(needs.redis),
       needs.crypto,
       needs.accounts,
+      needs.folding,
       add,
       shown.at,
       needs.settings,

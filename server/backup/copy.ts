@@ -18,6 +18,7 @@ import type { RecordStore } from '../maintenance/store/records.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { DirectoryEntry, RecordKind } from '../redis/records/kind.ts';
 import { type Bucket, keyOf } from '../redis/records/name.ts';
+import type { UsageFolding } from '../request/folding.ts';
 import { monthsOf } from '../request/metering.ts';
 import { type BackupRecord, fieldsOf, recordOf } from './record.ts';
 import type { BackupStore, CopiedItem, CopiedKey } from './store.ts';
@@ -64,6 +65,7 @@ export class VaultCopy {
     private readonly backupStore: BackupStore,
     private readonly crypto: Crypto,
     private readonly accounts: Accounts,
+    private readonly folding: UsageFolding,
     /** Writes a record; resolves when the next one can be added. */
     private readonly add: (record: BackupRecord) => Promise<void>,
     /** Receives the number of copied items so far. */
@@ -141,6 +143,7 @@ export class VaultCopy {
     if (kid !== undefined) {
       const all = Array.from({ length: this.installation.buckets }, (_, number) => ({ kid, number }));
       await eachOf(all, (bucket) => this.copyBucket(aid, bucket), BUCKETS_AT_ONCE);
+      await this.folding.fold(aid, [kid]);
       // Read again after the items: the key may have a new generation now, or be deleted.
       pair = await this.keyStore.readPair(aid, user);
       const { record } = pair;

@@ -16,7 +16,6 @@ import { AuditRetention } from '../audit/retention.ts';
 import { AuditStore } from '../audit/store.ts';
 import { AuditVerifier } from '../audit/verifier.ts';
 import { BinStore } from '../bin-table/store.ts';
-import { CallBounds, JobSlots } from '../call/bounds.ts';
 import { createRetryPause } from '../call/outcome.ts';
 import { CallSender } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
@@ -41,6 +40,7 @@ import { InstallationStore } from '../installation/store.ts';
 import { KeyJobs, ProxyJobs } from '../job/jobs.ts';
 import { JobListing } from '../job/listing.ts';
 import { JobQueue } from '../job/queue.ts';
+import { RetryWaits } from '../job/retry-waits.ts';
 import { JobSteps } from '../job/steps.ts';
 import { JobStore } from '../job/store/jobs.ts';
 import { Keys } from '../key/keys.ts';
@@ -48,8 +48,8 @@ import { KeyOpener } from '../key/opener.ts';
 import { KeyRecords } from '../key/records.ts';
 import { Recoveries } from '../key/recoveries.ts';
 import { KeyStore } from '../key/store.ts';
-import { Admission } from '../limits/admission.ts';
 import { Attempts } from '../limits/attempts.ts';
+import { Limiter } from '../limits/limiter.ts';
 import { Rates } from '../limits/rates.ts';
 import { LimitStore } from '../limits/store.ts';
 import { LogHeads } from '../log-heads/heads.ts';
@@ -75,6 +75,7 @@ import { findRedis } from '../redis/open.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { NamedStore } from '../redis/records/named.ts';
 import { Relay } from '../relay/relay.ts';
+import { UsageFolding } from '../request/folding.ts';
 import { Idempotency } from '../request/idempotency.ts';
 import { IdempotencyStore } from '../request/idempotency-store.ts';
 import { Metering } from '../request/metering.ts';
@@ -107,7 +108,7 @@ import { ItemWriter } from '../vault/writer.ts';
 import { createBackground } from './background.ts';
 import type { ObservedOptions, SystemOptions } from './options.ts';
 import { removeAccount, sweep } from './sweep.ts';
-import { HALF_RESTORED, openWorkers } from './workers.ts';
+import { capacityOf, HALF_RESTORED, openWorkers } from './workers.ts';
 
 /** Random fractions are multiples of 2^-32: far finer than any pause or choice that they randomise. */
 const FRACTIONS = 2 ** 32;
@@ -150,7 +151,14 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   if (options.restoring !== true && (await installationStore.isHalfRestored())) {
     throw new StartError(HALF_RESTORED);
   }
-  const { pool, crypto, buckets, cell, root } = await openWorkers(installationStore, options);
+  const capacity = capacityOf(options);
+  const limiter = new Limiter(capacity, performance.now.bind(performance));
+  const { pool, crypto, buckets, cell, root } = await openWorkers(
+    installationStore,
+    options,
+    capacity,
+    limiter,
+  );
   const roots = await Roots.open(installationStore, crypto, cell, now, root);
   const cursors = new Cursors(() => roots.cursorKeys());
 
@@ -183,10 +191,10 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Limits and metering of requests.
   const metering = new Metering(usageStore, observer, now);
+  const folding = new UsageFolding(usageStore, buckets, randomId);
   const idempotency = new Idempotency(idempotencyStore, crypto, () => roots.hasOther(), randomId);
   const attempts = new Attempts(limitStore, settings, now);
   const rates = new Rates(limitStore, settings, now);
-  const admission = new Admission(performance.now.bind(performance));
 
   // Security log. The walk over all records tells which accounts and keys exist.
   const walk = new Walk(recordStore, itemStore, auditStore, crypto);
@@ -228,7 +236,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const dependents = [endpointStore, new KeyJobs(jobStore, queue)];
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -255,17 +263,17 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Items.
   const cards = new CardMetadataSource(binStore, now);
-  const writer = new ItemWriter(itemStore, crypto, cards, settings, now);
-  const reader = new ItemReader(itemStore, crypto, keyOpener, cards, now);
-  const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering, cursors);
+  const writer = new ItemWriter(itemStore, crypto, cards, metering, settings, now);
+  const reader = new ItemReader(itemStore, crypto, keyOpener, cards, metering, now);
+  const remover = new ItemRemover(itemStore, crypto, limiter, keyOpener, metering, cursors);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
   const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
-  const pages = new ItemPages(itemStore, crypto, admission, metering, now);
+  const pages = new ItemPages(itemStore, crypto, limiter, metering, now);
   const planner = new ListPlanner(itemStore, crypto, keyOpener, cursors);
   const trees = new VaultTrees(
     itemStore,
     crypto,
-    admission,
+    limiter,
     metering,
     keyOpener,
     rules,
@@ -292,7 +300,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const storeBatches = new StoreBatches(
     itemStore,
     crypto,
-    admission,
+    limiter,
     metering,
     idempotency,
     keyOpener,
@@ -301,7 +309,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   );
   const batches = new Batches(
     itemStore,
-    admission,
+    limiter,
     idempotency,
     keyOpener,
     rules,
@@ -338,7 +346,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Calls to third parties: asynchronous, proxied, relayed.
   const retryPause = createRetryPause(random, options.retryMs);
   const { networkTokenRequesters } = options;
-  const bounds = new CallBounds();
   const sender = new CallSender(
     itemStore,
     crypto,
@@ -362,7 +369,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     connections,
     reader,
     rejections,
-    metering,
     settings,
     now,
   );
@@ -378,7 +384,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     randomId,
     now,
   );
-  const jobs = new ProxyJobs(jobStore, steps, queue, new JobSlots(random, now), recordEvent, now);
+  const jobs = new ProxyJobs(jobStore, steps, queue, limiter, new RetryWaits(random, now), recordEvent, now);
   const jobListing = new JobListing(
     jobStore,
     crypto,
@@ -401,7 +407,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     rejections,
     preparer,
     sender,
-    bounds,
+    limiter,
     jobs,
     metering,
     idempotency,
@@ -419,7 +425,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     reader,
     rejections,
     sender,
-    bounds,
+    limiter,
     metering,
     now,
   );
@@ -440,7 +446,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   );
   const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
   const captures = new Captures(
-    itemStore,
     crypto,
     keyOpener,
     rules,
@@ -450,14 +455,13 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     endpointAuth,
     sealingKeys,
     webhooks,
-    metering,
     idempotency,
     now,
   );
   const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
-  const usage = new UsageReports(itemStore, metering, keyOpener, options.prices, now);
+  const usage = new UsageReports(itemStore, usageStore, folding, keyOpener, options.prices, now);
   const compliance = new Compliance(complianceStore, crypto, randomId);
   const utility = new Utility(crypto, metering);
 
@@ -495,9 +499,9 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ surveyStore, usageStore },
   };
   const services = {
-    ...{ accountRecords, accounts, admission, audit, auditCheckpoints, auditListing },
+    ...{ accountRecords, accounts, audit, auditCheckpoints, auditListing, limiter },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, expiry, exports, forms, idempotency },
+    ...{ connections, credentials, endpoints, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
@@ -527,7 +531,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
     jobs,
-    work: () => admission.stats(),
+    work: () => limiter.stats(),
     isSadRewritten: () => rewrites.isOk(),
     sink: () => auditStream?.figures() ?? {},
   };
@@ -540,8 +544,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(all, name),
     /**
-     * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
-     * cannot be written are lost.
+     * Finishes the requests in flight, flushes logs, then closes threads and Redis.
      */
     async close() {
       rewrites.stop();
@@ -551,7 +554,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       await rejections.flush();
       await audit.flush(true);
       await pool.drain();
-      await metering.flush().catch(() => undefined);
       await redis.close();
     },
   };

@@ -2,7 +2,6 @@ import type { FormBundles } from '../../forms/build.ts';
 import { type Config, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { FormPages } from '../form/pages/render.ts';
-import { createBodyBudget } from '../http/body-budget.ts';
 import type { HttpConfig, HttpDeps } from '../http/deps.ts';
 import { Health } from '../http/health.ts';
 import type { System } from './assemble.ts';
@@ -56,7 +55,6 @@ export function createHttpDeps(
     ...services,
     ...telemetry,
     http,
-    bodies: createBodyBudget(),
     parseBody: crypto.parseBody,
     formPages: new FormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
     health: new Health({ redis: system.probe, workers }, now, unsafe),

@@ -32,7 +32,7 @@ import { JOB_ROUTES } from '../job/routes.ts';
 import type { Keys } from '../key/keys.ts';
 import type { Recoveries } from '../key/recoveries.ts';
 import { KEY_ROUTES } from '../key/routes.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { ProxyService } from '../proxy/proxy.ts';
 import { PROXY_ROUTES } from '../proxy/routes.ts';
 import { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../proxy/webhook-schema.ts';
@@ -81,7 +81,7 @@ export interface RouteServices {
   readonly usage: UsageReports;
   readonly accounts: Accounts;
   readonly credentials: Credentials;
-  readonly admission: Admission;
+  readonly limiter: Limiter;
   readonly auditListing: AuditListing;
   readonly preferences: AccountPreferences;
   readonly compliance: Compliance;

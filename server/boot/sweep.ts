@@ -18,6 +18,7 @@ import type { LogHeads } from '../log-heads/heads.ts';
 import type { HeadsStore } from '../log-heads/store.ts';
 import type { RecordStore } from '../maintenance/store/records.ts';
 import type { Metering } from '../request/metering.ts';
+import type { UsageReports } from '../usage/usage.ts';
 import type { ItemExpiry } from '../vault/expiry.ts';
 
 /** Stores and services of a sweep and of the removal of an account. */
@@ -42,6 +43,7 @@ interface Needs {
   readonly keys: Keys;
   readonly logHeads: LogHeads;
   readonly metering: Metering;
+  readonly usage: UsageReports;
 }
 
 /**
@@ -99,6 +101,7 @@ export async function sweep(needs: Needs): Promise<void> {
       (aid: string) => needs.jobs.resume(aid),
       (aid: string) => needs.jobListing.trim(aid),
       (aid: string) => needs.expiry.sweep(aid),
+      (aid: string) => needs.usage.fold(aid),
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(needs, aid)),
     () => needs.credentials.sweep(),

@@ -6,6 +6,8 @@ import { Pool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { type Crypto, createCrypto } from '../crypto/client.ts';
 import type { Installation, InstallationStore } from '../installation/store.ts';
+import type { Capacity } from '../limits/classes.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { ObservedOptions } from './options.ts';
 
 /** The number of partitions of a key in a new installation. */
@@ -18,13 +20,17 @@ const entry = new URL('../../workers/worker.ts', import.meta.url);
 export const HALF_RESTORED =
   'This Redis holds an unfinished restore. Run the restore again with the same file, or empty this Redis.';
 
+/** Guesses run on one of so many places for Argon2id. */
+const GUESS_PART = 4;
+
 /**
- * Returns the number of Argon2id jobs that one of `processes` runs at the same time: its share of as many as fit into free memory while
- * one core is left for other work.
+ * Returns the capacity of one of `processes`. Its Argon2id runs are its share of as many as fit into free memory while one core
+ * is left for other work.
  */
-function coldConcurrency(memoryKiB: number, processes: number): number {
-  const all = Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024)));
-  return Math.max(1, Math.floor(all / processes));
+export function capacityOf({ argon2, workers, processes = 1 }: ObservedOptions): Capacity {
+  const all = Math.min(availableParallelism() - 1, Math.floor(freemem() / (argon2.memoryKiB * 1_024)));
+  const unlocks = Math.max(1, Math.floor(all / processes));
+  return { threads: workers, unlocks, guesses: Math.max(1, Math.floor(unlocks / GUESS_PART)) };
 }
 
 /**
@@ -52,7 +58,9 @@ async function openInstallation(store: InstallationStore, crypto: Crypto): Promi
  */
 export async function openWorkers(
   store: InstallationStore,
-  { settings, ring, argon2, argon2Divisor, workers, processes = 1, observer, recordEvent }: ObservedOptions,
+  { settings, ring, argon2, argon2Divisor, observer, recordEvent }: ObservedOptions,
+  { threads, unlocks, guesses }: Capacity,
+  limiter: Limiter,
 ) {
   const cell = createRootCell();
   const workerData: ThreadData = {
@@ -66,16 +74,17 @@ export async function openWorkers(
   };
   const pool = new Pool({
     entry,
-    threads: workers,
+    threads,
     workerData,
     queueMax: HOT_QUEUE_MAX,
-    coldConcurrency: coldConcurrency(argon2.memoryKiB, processes),
+    coldConcurrency: unlocks,
+    guessConcurrency: guesses,
     onEvent: ({ type, ...fields }) => recordEvent(type, fields),
     onJob: observer.threadJob,
   });
   try {
     await pool.ready();
-    const crypto = createCrypto(pool, observer.threadCall);
+    const crypto = createCrypto(pool, limiter, observer.threadCall);
     const { root, buckets } = await openInstallation(store, crypto);
     writeRootCell(cell, root);
     return { pool, crypto, buckets, cell, root };

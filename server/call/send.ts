@@ -25,7 +25,7 @@ import {
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import type { ItemStore, StoredItem } from '../vault/store/items.ts';
+import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import { asksForRepeat, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
 
@@ -169,14 +169,12 @@ export class CallSender {
     }
   }
 
-  private readItem(kid: string, token: string): Promise<StoredItem> {
-    return untilDone(async () => {
-      const read = await this.itemStore.read(kid, token);
-      if (!read) {
-        throw new VaultError('token_not_found');
-      }
-      return read.kind === 'item' ? read : undefined;
-    });
+  private async readItem(kid: string, token: string): Promise<ItemParts> {
+    const read = await this.itemStore.read(kid, token);
+    if (!read) {
+      throw new VaultError('token_not_found');
+    }
+    return read;
   }
 
   private async logUse(job: ProxyJob, token: string): Promise<void> {

@@ -30,8 +30,8 @@ export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Joins callers of one tick and name, whose run starts at its end, without a wait for earlier runs. Results are as fresh as
- * those of `coalesce`, and sooner; for work that a pipeline of Redis makes cheap.
+ * Joins callers of one tick and name. Results are as fresh as those of `coalesce`, and sooner, if the work begins with a
+ * command to Redis, since commands are written at the end of the tick.
  */
 export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
   const joined = new Map<string, Promise<T>>();
@@ -40,13 +40,9 @@ export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => P
     if (found) {
       return found;
     }
-    const started = new Promise<T>((resolve) => {
-      runAtTickEnd(() => {
-        joined.delete(name);
-        resolve(work());
-      });
-    });
+    const started = work();
     joined.set(name, started);
+    runAtTickEnd(() => joined.delete(name));
     return started;
   };
 }

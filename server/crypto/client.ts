@@ -1,10 +1,11 @@
 /** The typed client of the worker threads: every sealing, opening and derivation goes through it. */
 import { randomBytes } from 'node:crypto';
-import { type Given, readAll, type Taken } from '../../workers/jobs/codec.ts';
+import type { Given, Taken } from '../../workers/jobs/codec.ts';
 import { type AnyJob, DEADLINE_MS, type Numbered } from '../../workers/jobs/define.ts';
 import type { Pool } from '../../workers/pool/pool.ts';
 import { JOBS } from '../../workers/table.ts';
 import type { Secret } from '../core/secret.ts';
+import type { Limiter } from '../limits/limiter.ts';
 
 /** A key's private halves after an unlock: they open only together with the passphrase. */
 export type WarmBlob = Uint8Array;
@@ -30,23 +31,26 @@ export interface Crypto extends Jobs {
   /** A digest of a random secret of 256 bits, which may be stored: it cannot be guessed. */
   digestCredential(secret: Secret<string>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
-  /** The result of a test of a secret; the test must not keep the secret. */
-  passes<T>(secret: Secret<T>, test: (value: T) => boolean): boolean;
+  /** The result of a function of a secret, which must not keep it. */
+  passTo<T, Result>(secret: Secret<T>, read: (value: T) => Result): Result;
 }
 
 /** Receives each job that has ended: its name, when it started (`performance.now()`), and whether it failed. */
 type JobReport = (name: string, startedAt: number, hasFailed: boolean) => void;
+
+/** The class of long jobs, which wait for each other. Requests bound the number of hot ones. */
+const WORK = { bulk: 'page', cold: 'unlock', guess: 'guess' } as const;
 
 /** A pool of threads, as far as jobs need it. */
 interface Runner {
   run: Pool['run'];
 }
 
-export function createCrypto(pool: Runner, report?: JobReport): Crypto {
+export function createCrypto(pool: Runner, limiter: Limiter, report?: JobReport): Crypto {
   const digestKey = randomBytes(32);
   const methods = Object.values(JOBS).map((job) => [
     job.name,
-    (input: never) => runJob(pool, job, input, report),
+    (input: never) => runJob(pool, limiter, job, input, report),
   ]);
   return {
     // Each name has the method of its job; the loop cannot say so name by name.
@@ -59,7 +63,7 @@ export function createCrypto(pool: Runner, report?: JobReport): Crypto {
     digestCredential: (secret) =>
       new Bun.CryptoHasher('sha256').update(`credential\0${secret.expose()}`).digest('base64url'),
     lengthOf: (secret) => secret.expose().length,
-    passes: (secret, test) => test(secret.expose()),
+    passTo: (secret, read) => read(secret.expose()),
   };
 }
 
@@ -84,24 +88,24 @@ export async function openJson<T>(
   return JSON.parse(decoder.decode(await crypto.openRecord({ place, record }))) as T; // The record is authenticated.
 }
 
-async function runJob(
+function runJob(
   pool: Runner,
-  { name, kind, lane: laneOf, share, input, output }: Numbered<AnyJob>,
-  value: never,
+  limiter: Limiter,
+  job: Numbered<AnyJob>,
+  input: never,
   report: JobReport | undefined,
 ): Promise<unknown> {
+  const { name, lane: laneOf, share } = job;
+  const lane = typeof laneOf === 'function' ? laneOf(input) : laneOf;
   const startedAt = performance.now();
-  let hasFailed = true;
-  try {
-    const fields: Uint8Array[] = [];
-    input.write(value, fields);
-    const lane = typeof laneOf === 'function' ? laneOf(value) : laneOf;
-    const account = share === undefined ? '' : share(value);
-    const request = { kind, fields, lane, account, deadlineMs: DEADLINE_MS[lane] };
-    const result = readAll(output, await pool.run(request));
-    hasFailed = false;
-    return result;
-  } finally {
-    report?.(name, startedAt, hasFailed);
+  const request = { job, input, lane, queuedAt: startedAt, deadlineMs: DEADLINE_MS[lane] };
+  const result =
+    lane === 'hot'
+      ? pool.run(request)
+      : limiter.run(WORK[lane], share?.(input) ?? '', () => pool.run(request));
+  if (report !== undefined) {
+    const end = (hasFailed: boolean) => (): void => report(name, startedAt, hasFailed);
+    void result.then(end(false), end(true));
   }
+  return result;
 }

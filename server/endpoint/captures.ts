@@ -4,7 +4,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
-import { done, type KeyOpener } from '../key/opener.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { CallPreparer } from '../proxy/prepare.ts';
 import {
   type Account,
@@ -15,13 +15,11 @@ import {
   rejectAbandoned,
 } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
-import type { Metering } from '../request/metering.ts';
 import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { ItemReader } from '../vault/reader.ts';
 import type { TokenInfo } from '../vault/schema.ts';
-import type { ItemStore } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import {
@@ -96,7 +94,6 @@ export class CaptureWebhooks {
 /** Capture endpoints: a caller with the secret stores items under the key, or updates the one item of the endpoint. */
 export class Captures {
   constructor(
-    private readonly itemStore: ItemStore,
     private readonly crypto: Crypto,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
@@ -106,7 +103,6 @@ export class Captures {
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
     private readonly webhooks: CaptureWebhooks,
-    private readonly metering: Metering,
     private readonly idempotency: Idempotency,
     private readonly now: Clock,
   ) {}
@@ -189,8 +185,6 @@ export class Captures {
       if (policy.isTold) {
         await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
       }
-      // Before an idempotent reply is kept: a repeat of the request counts nothing.
-      await this.metering.request(ctx);
       return captured;
     } catch (error) {
       await this.auth.recordFailure(ctx, endpoint, 'encrypt', policy.token, error);
@@ -219,8 +213,8 @@ export class Captures {
       metadata: input.metadata,
       seed,
       keeps: policy.keeps,
-      onSealed: () => this.metering.countAhead(ctx, 'capture'),
-    };
+      operation: 'capture',
+    } as const;
     const own = readingOf(endpoint, ctx, input.contentType);
     const { secret, body } = input;
     return this.auth.whileLive(endpoint, () =>
@@ -248,20 +242,17 @@ export class Captures {
   private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, token: string) {
     const { secret, body, contentType } = input;
     const { key, policy, records } = endpoint;
-    const item = await this.itemStore.read(key.kid, token, key.gen);
-    if (item?.kind !== 'item') {
-      return item ?? done(undefined);
-    }
-    const params = {
-      ...actorOf(ctx, this.now()),
-      ...{ aid: key.aid, kid: key.kid, token, reference: policy.reference },
-      ...{ seen: item.logLength, sadExpiresAt: this.writer.sadExpiry() },
-      ...readingOf(endpoint, ctx, contentType),
-    };
-    const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
-    rejectAbandoned(ctx);
-    this.metering.countAhead(ctx, 'capture');
-    return this.writer.writeOver(key, item, patched, seed);
+    return this.reader.readAndOpen(key, token, async (item) => {
+      const params = {
+        ...actorOf(ctx, this.now()),
+        ...{ aid: key.aid, kid: key.kid, token, reference: policy.reference },
+        ...{ seen: item.logLength, sadExpiresAt: this.writer.sadExpiry() },
+        ...readingOf(endpoint, ctx, contentType),
+      };
+      const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
+      rejectAbandoned(ctx);
+      return this.writer.writeOver(ctx, 'capture', key, item, patched, seed);
+    });
   }
 }
 

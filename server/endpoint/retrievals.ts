@@ -60,9 +60,9 @@ export class Retrievals {
   ): Promise<Uint8Array> {
     const view = await this.viewOf(ctx, endpoint);
     const opening = openingOf(endpoint, input);
-    const onOpened = (): void => this.metering.countAhead(ctx, 'retrieve');
+    const request = { token, reference, view, operation: 'retrieve' } as const;
     const opened = await this.auth.whileLive(endpoint, () =>
-      this.reader.openOne(ctx, endpoint.key, opening, { token, reference, view, onOpened }),
+      this.reader.openOne(ctx, endpoint.key, opening, request),
     );
     if (opened === undefined) {
       throw new VaultError('token_not_found');

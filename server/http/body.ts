@@ -1,181 +1,138 @@
 import { peek } from 'bun';
+import { aidOf, type Caller } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
-
-function tooLarge(): VaultError {
-  return new VaultError('body_too_large', { field: 'body' });
-}
-
-/** The Content-Length of a request; undefined without one, as for chunked bodies. */
-function declaredLength(headers: Headers): number | undefined {
-  const text = headers.get('content-length');
-  return text === null ? undefined : Number(text);
-}
-
-/** Rejects a body whose declared length is over the limit. Returns the length; undefined if none is declared. */
-export function rejectLargeBody(headers: Headers, bytesMax: number): number | undefined {
-  const length = declaredLength(headers);
-  if (length !== undefined && !(length <= bytesMax)) {
-    throw tooLarge();
-  }
-  return length;
-}
-
-/** A longer body is only received from an authenticated caller, and never just to keep a connection open. */
-const LONG_BYTES = 65_536;
-
-export function isLong(length: number): boolean {
-  return length > LONG_BYTES;
-}
-
-/** True if an unread body is long or endless: the connection then ends with the reply instead of receiving the rest. */
-export function hasLongBody(headers: Headers): boolean {
-  return headers.has('transfer-encoding') || isLong(declaredLength(headers) ?? 0);
-}
+import { networkOf } from '../domain/text/network.ts';
+import { BodyHold, declaredLength, hasLongBody, isLong } from './body-hold.ts';
+import type { HttpContext } from './context.ts';
+import type { HttpDeps } from './deps.ts';
+import type { RouteShape } from './route.ts';
 
 /** Discards a body as it arrives; otherwise it stays in memory until the reply. */
 export function dropBody({ body }: Request): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** Copies the chunks to a new buffer, which can be transferred to another thread. */
-function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
+function tooLarge(): VaultError {
+  return new VaultError('body_too_large', { field: 'body' });
 }
 
 function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
-interface Reading {
-  readonly endMs: number;
-  readonly reject: (error: VaultError) => void;
+/** Rejects a body that is too large or encoded. Returns its length, 0 without a body; undefined if none is declared. */
+export function lengthOf({ body, method }: RouteShape, request: Request): number | undefined {
+  const { headers } = request;
+  if (body.kind === 'none') {
+    if (method !== 'GET' && hasLongBody(headers)) {
+      dropBody(request);
+    }
+    return 0;
+  }
+  const length = declaredLength(headers);
+  if (length !== undefined && !(length <= body.bytesMax)) {
+    throw tooLarge();
+  }
+  if (length !== 0 && headers.has('content-encoding')) {
+    throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
+  }
+  return length;
 }
 
-/** Module state: one timer for all bodies, set for the earliest end. */
-const readings = new Set<Reading>();
-let timer: ReturnType<typeof setTimeout> | undefined;
-let timerEndMs = Number.POSITIVE_INFINITY;
-
-function setTimer(endMs: number): void {
-  clearTimeout(timer);
-  timerEndMs = endMs;
-  timer = setTimeout(rejectOverdue, Math.max(0, Math.ceil(endMs - performance.now())));
-  timer.unref();
-}
-
-/** Rejects the overdue bodies, and sets the timer for the next one. */
-function rejectOverdue(): void {
-  const now = performance.now();
-  let nextMs = Number.POSITIVE_INFINITY;
-  for (const reading of readings) {
-    if (reading.endMs <= now) {
-      readings.delete(reading);
-      reading.reject(broken());
-    } else {
-      nextMs = Math.min(nextMs, reading.endMs);
+/**
+ * Receives the body of a request; empty if there is none. Budget is reserved for one of a caller without a known account, and
+ * one without a declared `length` reserves more as it arrives. The account of an unknown caller is verified before a long body
+ * is read. Rejects with `body_too_large`, or `invalid_request` for a body that is late or incomplete.
+ */
+export function receiveBody(
+  bytesMax: number,
+  ctx: HttpContext,
+  length: number | undefined,
+  caller: Caller | undefined,
+  deps: HttpDeps,
+): Promise<Uint8Array> {
+  if (caller?.verified === undefined && length !== 0) {
+    ctx.held = new BodyHold(deps.limiter, networkOf(ctx.ip), length ?? 0);
+    if (caller !== undefined && length !== undefined && isLong(length)) {
+      return receiveLongBody(bytesMax, ctx, length, caller, deps);
     }
   }
-  timerEndMs = Number.POSITIVE_INFINITY;
-  if (nextMs < timerEndMs) {
-    setTimer(nextMs);
-  }
+  return readBody(bytesMax, ctx, length, caller && aidOf(caller), deps);
 }
 
-/** Called when a body has not arrived yet: `cut` ends the wait with an error, and so does an exception. */
-type Wait = (cut: (error: VaultError) => void) => void;
+async function receiveLongBody(
+  bytesMax: number,
+  ctx: HttpContext,
+  length: number,
+  caller: Caller,
+  deps: HttpDeps,
+): Promise<Uint8Array> {
+  const { account } = await deps.signIns.signIn(ctx, caller);
+  ctx.held?.release();
+  ctx.held = undefined;
+  return readBody(bytesMax, ctx, length, account.aid, deps);
+}
 
-/** Called with the number of received bytes; an exception ends the reading. */
-type Progress = (bytes: number) => void;
-
-/** Awaits `body`. One that is late or incomplete is the client's error: `invalid_request`. */
-function within<Value>(body: Promise<Value>, timeoutMs: number, wait: Wait): Promise<Value> {
+function readBody(
+  bytesMax: number,
+  ctx: HttpContext,
+  length: number | undefined,
+  owner: string | undefined,
+  deps: HttpDeps,
+): Promise<Uint8Array> {
+  const { request } = ctx;
+  ctx.body = 'reading';
+  // Without a declared length an endless body must cost no memory.
+  const stream = length === undefined ? request.body : null;
+  if (stream === null && !length) {
+    return Promise.resolve(new Uint8Array(0));
+  }
+  const reader = stream?.getReader();
+  const reading = reader === undefined ? request.bytes() : readChunks(reader, bytesMax, ctx);
   // Data that arrived together with the head of the request.
-  if (peek.status(body) === 'fulfilled') {
-    return body;
+  if (peek.status(reading) === 'fulfilled') {
+    return reading;
   }
   return new Promise((resolve, reject) => {
-    const reading = { endMs: performance.now() + timeoutMs, reject };
-    body.then(
-      (value) => {
-        readings.delete(reading);
-        resolve(value);
-      },
-      (error: unknown) => {
-        readings.delete(reading);
-        reject(error instanceof VaultError ? error : broken());
-      },
-    );
-    wait(reject);
-    readings.add(reading);
-    if (reading.endMs < timerEndMs) {
-      setTimer(reading.endMs);
+    const fail = (error: unknown): void => {
+      clearTimeout(timer);
+      reader?.cancel().catch(() => undefined);
+      reject(error instanceof VaultError ? error : broken());
+    };
+    const timer = setTimeout(() => fail(broken()), deps.http.bodyTimeoutMs);
+    timer.unref();
+    reading.then((bytes) => {
+      clearTimeout(timer);
+      resolve(bytes);
+    }, fail);
+    try {
+      // Only now one of an account holds bytes: most bodies arrive together with their heads.
+      ctx.held ??= new BodyHold(deps.limiter, owner ?? networkOf(ctx.ip), length ?? 0, 'account');
+      ctx.held.wait(fail);
+    } catch (error) {
+      fail(error);
     }
   });
 }
 
-/** Reads a stream; undefined as soon as it has more than `bytesMax` bytes. */
+/** Reads a body without a declared length to a new buffer, which can be transferred to another thread. */
 async function readChunks(
   reader: { readonly read: () => Promise<{ readonly value?: Uint8Array | undefined }> },
   bytesMax: number,
-  progress: Progress,
-): Promise<Uint8Array | undefined> {
+  ctx: HttpContext,
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (;;) {
-    const step = await reader.read();
-    if (step.value === undefined) {
-      return joinChunks(chunks, length);
+    const { value } = await reader.read();
+    if (value === undefined) {
+      return new Uint8Array(Bun.concatArrayBuffers(chunks, length));
     }
-    length += step.value.byteLength;
+    length += value.byteLength;
     if (length > bytesMax) {
-      return undefined;
-    }
-    progress(length);
-    chunks.push(step.value);
-  }
-}
-
-async function readStream(
-  stream: ReadableStream<Uint8Array>,
-  bytesMax: number,
-  timeoutMs: number,
-  wait: Wait,
-  progress: Progress,
-): Promise<Uint8Array> {
-  const reader = stream.getReader();
-  try {
-    const bytes = await within(readChunks(reader, bytesMax, progress), timeoutMs, wait);
-    if (bytes === undefined) {
       throw tooLarge();
     }
-    return bytes;
-  } catch (error) {
-    reader.cancel().catch(() => undefined);
-    throw error;
+    ctx.held?.grow(length);
+    chunks.push(value);
   }
-}
-
-/**
- * Reads a request's body within `timeoutMs`; empty if there is none. A declared `length` was checked by `rejectLargeBody`;
- * without one the body is cut off at `bytesMax`, so that an endless body costs no memory, and `progress` is called.
- */
-export function readBody(
-  request: Request,
-  length: number | undefined,
-  bytesMax: number,
-  timeoutMs: number,
-  wait: Wait,
-  progress: Progress = () => undefined,
-): Promise<Uint8Array> {
-  const { body } = length === undefined ? request : { body: null };
-  if (body !== null) {
-    return readStream(body, bytesMax, timeoutMs, wait, progress);
-  }
-  return length ? within(request.bytes(), timeoutMs, wait) : Promise.resolve(new Uint8Array(0));
 }

@@ -4,7 +4,7 @@ import { authorizeCall } from './authorize.ts';
 import type { MountedRoute } from './compile.ts';
 import type { HttpContext } from './context.ts';
 import { readPassphrase } from './passphrase.ts';
-import type { AuthRule, Call, SecretRule } from './route.ts';
+import type { Call } from './route.ts';
 
 /** The percent-decoded parameters of the path; null for one that is not percent-encoded UTF-8. */
 export type PathParams = Readonly<Record<string, string | null>> | undefined;
@@ -12,18 +12,8 @@ export type PathParams = Readonly<Record<string, string | null>> | undefined;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
-  capture_secret: 'X-Vault-Capture-Secret',
-  retrieve_secret: 'X-Vault-Retrieve-Secret',
-};
-
 /** Secrets are far shorter: a longer text is not encoded. */
 const SECRET_CHARACTERS_MAX = 256;
-
-/** The header of the secret of a route; undefined for a route without one. */
-export function secretHeaderOf(auth: AuthRule): string | undefined {
-  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
-}
 
 /** The secret of a request as UTF-8. A missing or overlong one is empty, which the service rejects like any wrong one. */
 function readEndpointSecret(header: string, headers: Headers): SecretBytes {

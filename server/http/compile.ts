@@ -3,13 +3,12 @@ import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
 import type { MeterOperation } from '../core/operations.ts';
 import type { RequestSource } from '../request/context.ts';
 import { compileRequestBody } from '../schema/json-body.ts';
-import { secretHeaderOf } from './call.ts';
 import type { ClientAddress } from './client-address.ts';
 import { isOpen } from './cors.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
 import type { HttpDeps } from './deps.ts';
 import { PassphraseParameter } from './passphrase.ts';
-import type { Call, Reply, Route, RouteShape } from './route.ts';
+import { type Call, type Reply, type Route, type RouteShape, secretHeaderOf } from './route.ts';
 
 /** A route with its compiled schemas. */
 export interface MountedRoute {
@@ -18,8 +17,8 @@ export interface MountedRoute {
   readonly clientAddress: ClientAddress;
   /** The source of its requests, except those of forms. */
   readonly source: RequestSource;
-  /** True if it stores data; writes take precedence over reads. */
-  readonly isWrite: boolean;
+  /** The class of its work: what stores data takes precedence over reads. */
+  readonly work: 'write' | 'read';
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
   readonly decodeQuery: QueryDecoder;
@@ -87,7 +86,7 @@ export function compileRoute<Needs>(
     handle: (call) => route.handle(call, services),
     clientAddress,
     source: sourceOfRoute(route),
-    isWrite: route.meter.some((operation) => WRITES.has(operation)),
+    work: route.meter.some((operation) => WRITES.has(operation)) ? 'write' : 'read',
     paramNames: Object.keys(route.params.properties),
     secretHeader: secretHeaderOf(route.auth),
     decodeQuery: compileQuery(query, {

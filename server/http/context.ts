@@ -5,8 +5,7 @@ import { passesLuhn } from '../domain/card/luhn.ts';
 import type { RequestContext, RequestSource } from '../request/context.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { StartedSpan } from '../telemetry/otlp.ts';
-import { hasLongBody } from './body.ts';
-import type { HeldBytes } from './body-budget.ts';
+import { type BodyHold, hasLongBody } from './body-hold.ts';
 import type { HttpDeps } from './deps.ts';
 import { errorResponse, type HeaderList } from './reply.ts';
 
@@ -27,7 +26,7 @@ export interface HttpContext extends RequestContext {
   span: StartedSpan | undefined;
   /** The state of the body, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
-  held: HeldBytes | undefined;
+  held: BodyHold | undefined;
 }
 
 /** Ids are logged and passed on, so an id with a card number is invalid. */
@@ -63,10 +62,9 @@ export function arrive(
     credentialId: undefined,
     account: undefined,
     signInProof: undefined,
-    usage: { counted: undefined, ahead: undefined },
+    usage: { operation: undefined, isCounted: false },
     change: undefined,
     idempotencyKey: undefined,
-    slot: undefined,
     request,
     route,
     startedMs: performance.now(),

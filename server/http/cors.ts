@@ -1,6 +1,5 @@
-import { secretHeaderOf } from './call.ts';
 import type { HeaderList } from './reply.ts';
-import type { RouteShape } from './route.ts';
+import { type RouteShape, secretHeaderOf } from './route.ts';
 
 const EXPOSED = 'X-Vault-Next-Token, X-Request-Id, Idempotency-Replayed, Retry-After';
 const REQUEST_HEADERS = ['Content-Type', 'Idempotency-Key', 'X-Request-Id'];

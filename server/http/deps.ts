@@ -1,13 +1,12 @@
 import type { SignIns } from '../account/sign-in.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Rates } from '../limits/rates.ts';
 import type { Metering } from '../request/metering.ts';
 import type { ParseBody } from '../schema/json-body.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
-import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
 
 export interface HttpConfig {
@@ -34,11 +33,10 @@ export interface HttpDeps {
   readonly http: HttpConfig;
   readonly signIns: SignIns;
   readonly audit: Audit;
-  readonly admission: Admission;
+  readonly limiter: Limiter;
   readonly health: Health;
   readonly rates: Rates;
   /** Shared by all applications of the process. */
-  readonly bodies: BodyBudget;
   readonly parseBody: ParseBody;
   readonly metering: Metering;
   readonly metrics: Metrics;

@@ -2,8 +2,8 @@ import { sourceOf } from '../domain/text/network.ts';
 import { hasAccount, rejectAbandoned } from '../request/context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { authorizeRoute } from './authorize.ts';
-import { dropBody, hasLongBody } from './body.ts';
-import { endWait, releaseBody } from './body-budget.ts';
+import { dropBody, lengthOf, receiveBody } from './body.ts';
+import { hasLongBody } from './body-hold.ts';
 import { type PathParams, readCall } from './call.ts';
 import { recallCaller } from './caller.ts';
 import type { MountedRoute } from './compile.ts';
@@ -17,7 +17,6 @@ import {
 } from './context.ts';
 import { allowAnyOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
-import { lengthOf, receiveBody } from './receive.ts';
 import { headResponse, replyResponse } from './reply.ts';
 import type { Call, Reply } from './route.ts';
 
@@ -61,6 +60,8 @@ async function respond(
   let call: Call | undefined;
   let reply: Reply | undefined;
   let response: Response;
+  let owner = '';
+  let isGranted = false;
   try {
     const sourceRate = deps.rates.source(ctx.ip);
     if (sourceRate !== undefined) {
@@ -72,7 +73,7 @@ async function respond(
     if (body.kind !== 'none') {
       bytes = await receiveBody(body.bytesMax, ctx, length, caller, deps);
       ctx.body = 'read';
-      endWait(ctx, deps);
+      ctx.held?.arrived();
     }
 
     if (caller !== undefined) {
@@ -83,9 +84,16 @@ async function respond(
         await accountRate;
       }
     }
-    const admitted = admit(mounted, ctx, deps);
-    if (admitted !== undefined) {
-      await admitted;
+    // All addresses of an IPv6 network are one owner.
+    owner = ctx.account?.aid ?? sourceOf(ctx.ip);
+    deps.limiter.noteActive(owner);
+    // Calls to third parties may take long, and are bounded separately.
+    if (route.noun !== 'proxy') {
+      const granted = deps.limiter.acquire(mounted.work, owner);
+      if (granted !== undefined) {
+        await granted;
+      }
+      isGranted = true;
     }
 
     const read = readCall(mounted, ctx, params, bytes);
@@ -99,8 +107,9 @@ async function respond(
     if (isRecorded && method !== 'GET') {
       await recordSuccess(route, ctx, call, reply, deps);
     }
-    if (hasAccount(ctx)) {
-      await deps.metering.request(ctx);
+    const counting = hasAccount(ctx) ? deps.metering.request(ctx) : undefined;
+    if (counting !== undefined) {
+      await counting;
     }
     if (isRecorded && method === 'GET') {
       await recordSuccess(route, ctx, call, reply, deps);
@@ -112,8 +121,10 @@ async function respond(
   } catch (error) {
     response = await fail(mounted, ctx, error, call, reply, deps);
   } finally {
-    deps.admission.leave(ctx);
-    releaseBody(ctx, deps);
+    if (isGranted) {
+      deps.limiter.release(mounted.work, owner);
+    }
+    ctx.held?.release();
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);
@@ -127,23 +138,7 @@ function responseTo(ctx: HttpContext, reply: Reply, deps: HttpDeps): Response {
     : replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
-/** Acquires the slot of a request: of an account, or of a source. Returns undefined if it need not wait. */
-function admit(
-  { route, isWrite }: MountedRoute,
-  ctx: HttpContext,
-  deps: HttpDeps,
-): Promise<void> | undefined {
-  // All addresses of an IPv6 network are one owner.
-  const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
-  // Calls to third parties may take long, and are bounded separately.
-  if (route.noun === 'proxy') {
-    deps.admission.ask(owner);
-    return undefined;
-  }
-  return deps.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
-}
-
-/** The reply to a failed request: subtracts its counts, cancels its stream, and records the rejection first. */
+/** The reply to a failed request: cancels its stream, and records the rejection first. */
 async function fail(
   { route }: MountedRoute,
   ctx: HttpContext,
@@ -152,11 +147,8 @@ async function fail(
   reply: Reply | undefined,
   deps: HttpDeps,
 ): Promise<Response> {
-  deps.metering.takeBack(ctx);
   const failure = reportError(error, ctx, deps);
-  const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
-  // A short body would stay in memory while its rejection is delayed.
-  if (ctx.body === 'untouched' && (isComing || failure.code === 'overloaded')) {
+  if (ctx.body === 'untouched' && hasLongBody(ctx.request.headers)) {
     dropBody(ctx.request);
   }
   if (reply !== undefined) {
@@ -166,11 +158,6 @@ async function fail(
   }
   try {
     await recordRejection(route, ctx, call, failure.code, deps);
-    if (failure.code === 'overloaded' && !isComing) {
-      // Releases its slot before the delay.
-      deps.admission.leave(ctx);
-      await deps.admission.holdBack();
-    }
     return errorReply(ctx, failure);
   } catch (unrecorded) {
     return errorReply(ctx, reportError(unrecorded, ctx, deps));

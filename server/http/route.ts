@@ -51,6 +51,16 @@ export type SecretRule = 'capture_secret' | 'retrieve_secret';
 /** `basic` requires the credentials of an account; `public` routes authenticate their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
 
+export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
+  capture_secret: 'X-Vault-Capture-Secret',
+  retrieve_secret: 'X-Vault-Retrieve-Secret',
+};
+
+/** The header of the secret of a route; undefined for a route without one. */
+export function secretHeaderOf(auth: AuthRule): string | undefined {
+  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+}
+
 /** The scope that a credential needs: one, one of several by request, `any`, `password`: none may; `none`: no account. */
 export type ScopeRule =
   | Scope

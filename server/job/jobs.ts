@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { JobSlots } from '../call/bounds.ts';
 import { recordFault } from '../call/send.ts';
 import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
 import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
 import type { KeyDependent } from '../key/opener.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { JobQueue } from './queue.ts';
+import type { RetryWaits } from './retry-waits.ts';
 import { ELSEWHERE_MS, type JobSteps } from './steps.ts';
 import type { JobStore, NewJob } from './store/jobs.ts';
 
@@ -42,7 +43,8 @@ export class ProxyJobs {
     private readonly store: JobStore,
     private readonly steps: JobSteps,
     private readonly queue: JobQueue,
-    private readonly slots: JobSlots,
+    private readonly limiter: Limiter,
+    private readonly waits: RetryWaits,
     private readonly recordEvent: RecordEvent,
     private readonly now: Clock,
   ) {}
@@ -87,7 +89,7 @@ export class ProxyJobs {
   }
 
   inFlight(): number {
-    return this.slots.running();
+    return this.limiter.stats().job.used;
   }
 
   start(): void {
@@ -112,12 +114,14 @@ export class ProxyJobs {
     if (this.isClosed) {
       return ELSEWHERE_MS;
     }
-    const waitMs = this.slots.acquire(aid, name);
-    if (waitMs !== undefined) {
-      return waitMs;
-    }
     try {
-      for (;;) {
+      await this.limiter.acquire('job', aid);
+    } catch {
+      return this.waits.next(aid, name);
+    }
+    this.waits.end(aid, name);
+    try {
+      while (!this.isClosed) {
         const stored = await this.store.read(aid, id);
         const earlyMs = (stored?.nextMs ?? 0) - this.now();
         if (earlyMs > EARLY_MS) {
@@ -125,10 +129,11 @@ export class ProxyJobs {
           return earlyMs;
         }
         const nextMs = stored && (await this.steps[stored.phase]({ aid, id }, stored));
-        if (nextMs !== 0 || this.isClosed) {
+        if (nextMs !== 0) {
           return nextMs;
         }
       }
+      return 0;
     } catch (error) {
       if (error instanceof VaultError && error.code === 'integrity_failed') {
         // A retry cannot help. The job stays in its directory, where the sweep finds it again.
@@ -138,7 +143,7 @@ export class ProxyJobs {
       recordFault(this.recordEvent, { job: id }, error);
       throw error;
     } finally {
-      this.slots.release(aid);
+      this.limiter.release('job', aid);
     }
   }
 }

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
-import { JOBS_AT_ONCE } from '../call/bounds.ts';
 import { VaultError } from '../core/errors.ts';
-import { toVaultError } from '../redis/client.ts';
+import { JOBS_RUNNING, JOBS_WAITING } from '../limits/classes.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
+import { toVaultError } from '../redis/errors.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
@@ -32,7 +32,9 @@ const TIMEOUT_MS = 2_000;
 /** After a process stops, another runs its ids within the lock and two intervals. */
 const LOCK_MS = 12_000;
 const STALLED_MS = 4_000;
-const SETTINGS: JobQueueSettings = { concurrency: JOBS_AT_ONCE, thrownMs: [1_000, 5_000] };
+/** Beside the jobs that run or wait, others can be taken and delayed. */
+const AT_ONCE = JOBS_RUNNING + 2 * JOBS_WAITING;
+const SETTINGS: JobQueueSettings = { concurrency: AT_ONCE, thrownMs: [1_000, 5_000] };
 /** The longest wait for Redis when the queue is closed. */
 const CLOSE_MS = 3_000;
 

@@ -2,13 +2,13 @@ import { untilClosed } from '../core/byte-stream.ts';
 import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
 import type { JobListing } from './listing.ts';
 import { Job, JobList, JobPath, JobQuery } from './schema.ts';
 
 interface Needs {
-  readonly admission: Admission;
+  readonly limiter: Limiter;
   readonly jobListing: JobListing;
 }
 
@@ -37,7 +37,7 @@ const listJobs = defineRoute({
   handle: async ({ ctx, query }, services: Needs) => {
     const { limit, ...filter } = query;
     if (limit < 0) {
-      const end = services.admission.start('list', ctx.account.aid);
+      const end = await services.limiter.hold('list', ctx.account.aid);
       try {
         return { stream: untilClosed(await services.jobListing.listAll(ctx, filter), end) };
       } catch (error) {

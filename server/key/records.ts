@@ -32,14 +32,17 @@ export class KeyRecords {
         return undefined;
       }
       const next = await make({ key: target, record, recovery });
-      // Counted first: nothing may fail after a new passphrase is stored, which may exist nowhere else.
-      await this.metering.request(ctx);
       const isReplaced = await replaceOrConfirm(
         next.record,
         () => this.store.change({ aid, user, kid, gen, read: { record, recovery }, next }),
         () => this.store.read(aid, user),
       );
-      return isReplaced ? next : undefined;
+      if (!isReplaced) {
+        return undefined;
+      }
+      // Nothing may fail from here on: the new passphrase may exist nowhere else.
+      await this.metering.request(ctx)?.catch(() => undefined);
+      return next;
     });
   }
 

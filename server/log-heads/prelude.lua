@@ -9,7 +9,7 @@ local function head_of(item, note)
   local length, recorded, first, tail, tag = 0, 4294967295, NONE, NONE, NONE
   if have[1] then
     local ok, count, last = pcall(log_of, item, have[1])
-    if ok and #last == 16 then
+    if ok then
       length, tail = count, last
     end
   end

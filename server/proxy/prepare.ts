@@ -12,7 +12,6 @@ import { type Showing, STATUS_ONLY } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef, provenMissing } from '../key/opener.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../request/context.ts';
-import type { Metering } from '../request/metering.ts';
 import { mayReveal, sightOf, vetTarget } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import type { ItemAddress, ItemReader, ReadParts } from '../vault/reader.ts';
@@ -77,7 +76,6 @@ export class CallPreparer {
     private readonly connections: Connections,
     private readonly reader: ItemReader,
     private readonly rejections: Rejections,
-    private readonly metering: Metering,
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {}
@@ -152,9 +150,6 @@ export class CallPreparer {
         return made;
       }
       const append = this.itemStore.appendOne(key.kid, token, made.logEntry, key.gen);
-      if (made.kind === 'ready') {
-        this.metering.countAhead(ctx, 'proxy_attempt');
-      }
       const [logged, job] = await Promise.all([append, this.preparedOf({ aid: key.aid, id: own.id }, made)]);
       return logged.kind === 'appended' ? done(logged.present[0] ? job : undefined) : logged;
     });

@@ -1,5 +1,5 @@
-import type { CallBounds } from '../call/bounds.ts';
 import { errorOf, isOutcomeUnknown } from '../call/outcome.ts';
+import { CallRoom } from '../call/room.ts';
 import { type CallSender, logNamesOf, type ProxyJob, type TargetReply } from '../call/send.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { isTransient, pause, withRetries } from '../core/concurrency.ts';
@@ -12,6 +12,7 @@ import { replyObject, replyText } from '../domain/proxy/reply-text.ts';
 import { staysAsItIs } from '../domain/relay/sight.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener, Unlocked } from '../key/opener.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { OutboundResult } from '../outbound/call.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Account, AccountContext } from '../request/context.ts';
@@ -63,7 +64,7 @@ export class ProxyService {
     private readonly rejections: Rejections,
     private readonly preparer: CallPreparer,
     private readonly sender: CallSender,
-    private readonly bounds: CallBounds,
+    private readonly limiter: Limiter,
     private readonly jobs: ProxyJobs,
     private readonly metering: Metering,
     private readonly idempotency: Idempotency,
@@ -200,11 +201,11 @@ export class ProxyService {
       this.recordEvent('proxy_accepted', logNamesOf(job));
       return acceptedText(id, shown);
     }
-    const { room, leave } = this.bounds.enter(account.aid, this.thirdParties.lengthOf(job.request));
+    const room = new CallRoom(this.limiter, account.aid, this.thirdParties.lengthOf(job.request));
     try {
-      return await this.callNow(ctx, { ...job, room }, prepared, sent);
+      return await this.callNow(ctx, { ...job, room: room.forReply }, prepared, sent);
     } finally {
-      leave();
+      room.release();
     }
   }
 
@@ -221,7 +222,7 @@ export class ProxyService {
       const concluded = await withRetries(() => this.sender.conclude(job, reply), isTransient);
       const { outcome, bytes: content } = concluded;
       const seen = { status: reply.status, headers: reply.headers, body: content };
-      const isAsItIs = () => crypto.passes(showing, (by) => staysAsItIs(seen, by));
+      const isAsItIs = () => crypto.passTo(showing, (by) => staysAsItIs(seen, by));
       if (outcome.kind === 'reply' && shown.length === 0 && isAsItIs()) {
         const { statusCode, headers } = outcome;
         const text = replyText(content, headerIn(headers, 'content-type'));
@@ -273,22 +274,17 @@ export class ProxyService {
     }
   }
 
-  /** Counts an attempt of a synchronous request before it is sent, and marks the first one under its Idempotency-Key. */
+  /** Counts an attempt of a synchronous request before it is sent; the first one is marked under its Idempotency-Key. */
   private async countAttempt(
     ctx: AccountContext,
     job: ProxyJob,
     made: number,
     sent: SentMark | undefined,
   ): Promise<void> {
-    const { metering } = this;
-    if (made === 1) {
-      const mark = sent?.set(this.thirdParties.contentOf(job.request));
-      await Promise.all([metering.settleAhead(ctx, 'proxy_attempt'), mark]);
-    } else {
-      await this.sender.admit(job, made - 1);
-      metering.count(ctx, 'proxy_attempt');
-      await metering.settle(ctx);
-    }
+    await (made === 1
+      ? sent?.set(this.thirdParties.contentOf(job.request))
+      : this.sender.admit(job, made - 1));
+    await this.metering.countNow(ctx, 'proxy_attempt');
   }
 }
 

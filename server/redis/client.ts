@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
-import { causeOf, ReportedError } from '../core/error-cause.ts';
+import type { Cluster, Redis } from 'ioredis';
 import { VaultError } from '../core/errors.ts';
+import { type RedisTarget, waitUntilReady } from './connect.ts';
+import { type Script, toVaultError } from './errors.ts';
 import type { Argument } from './resp.ts';
-
-/** A Lua script. It is called by its SHA-1, and sent in full only if Redis does not have it yet. */
-export interface Script {
-  /** The name in the first line of its file. */
-  readonly name: string;
-  /** The number of lines of the preludes. */
-  readonly linesBefore: number;
-  readonly text: string;
-  readonly sha: string;
-}
+import {
+  type Call,
+  type Command,
+  CommandCall,
+  type LinkOptions,
+  ScriptCall,
+  TogetherCall,
+  type Wire,
+} from './wire.ts';
 
 /** Joins the parts of a script; its name is in the first line of the last part, after the flags. */
 export function script(...parts: readonly string[]): Script {
@@ -26,38 +27,6 @@ export function script(...parts: readonly string[]): Script {
   };
 }
 
-/** The connection of the stores to Redis: `ServerLink` or `ClusterLink`. It throws a VaultError for every failure that a request may cause. */
-export interface RedisLink {
-  /** Runs a read-only command; binary replies. */
-  command(name: string, args: readonly Argument[]): Promise<unknown>;
-  /** Runs read-only commands on keys of one slot; their binary replies in order. Throws the first error among them. */
-  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]>;
-  /**
-   * Runs read-only commands that reply with lists of byte strings, and returns the bytes of these replies in RESP2, for a
-   * thread to read; undefined if they are more than `bytesMax`. A missing string may be returned as an empty one.
-   */
-  readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined>;
-  /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
-  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
-  /** Runs a script that only reads, or whose effects may be lost; binary replies. It does not wait for replicas. */
-  runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
-  /** Runs a writing command, with the guarantees of `run`. */
-  write(name: string, args: readonly Argument[]): Promise<unknown>;
-  /** All nodes of a Cluster, including replicas; otherwise the one server. */
-  nodes(): readonly RedisNode[];
-  /** `nodes` are those of a Cluster. */
-  readonly isCluster: boolean;
-  /** True if commands can be sent now. */
-  isConnected(): boolean;
-  /** Closes the connection; commands in flight reject. */
-  close(): Promise<void>;
-}
-
-/** The nodes that accept writes: the masters of a Cluster, otherwise the one server. */
-export function mastersOf(redis: RedisLink): readonly RedisNode[] {
-  return redis.nodes().filter(({ isReplica }) => !isReplica);
-}
-
 /** One server, for commands that every node must answer. */
 export interface RedisNode {
   /** Its address, for operators. */
@@ -68,101 +37,108 @@ export interface RedisNode {
   command(name: string, args: readonly Argument[]): Promise<unknown>;
 }
 
-/** Errors that say nothing about the command: the server, its memory or its permissions are the reason. */
-const UNAVAILABLE =
-  /^(?:OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b|ACL failure in script/;
-
-/** Commands that Redis may forbid: their callers distinguish that from an unavailable Redis. */
-const OPTIONAL_COMMANDS: ReadonlySet<string> = new Set(['SCAN', 'BGREWRITEAOF', 'INFO', 'EVAL']);
-
-/** True if Redis forbids or does not know an optional command. */
-export function isRefusal(name: string, error: unknown): boolean {
-  return OPTIONAL_COMMANDS.has(name) && isForbiddenCommand(error);
+/** The nodes that accept writes: the masters of a Cluster, otherwise the one server. */
+export function mastersOf(redis: RedisLink): readonly RedisNode[] {
+  return redis.nodes().filter(({ isReplica }) => !isReplica);
 }
 
-/** True if Redis forbids or does not know the command. */
-export function isForbiddenCommand(error: unknown): boolean {
-  return error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);
-}
+/** The connection of the stores to Redis. It throws a VaultError for every failure that a request may cause. */
+export abstract class RedisLink {
+  /** `nodes` are those of a Cluster. */
+  abstract readonly isCluster: boolean;
+  private state: 'opening' | 'reconnected' | 'disconnected' | 'closed' = 'opening';
 
-/** The VaultError for a failure of Redis, with the place of a script's failure; an error that is a bug is returned unchanged. */
-export function toVaultError(error: unknown, script?: Script): unknown {
-  if (error instanceof VaultError || !(error instanceof Error)) {
-    return error;
+  constructor(
+    private readonly client: Redis | Cluster,
+    protected readonly options: LinkOptions,
+  ) {
+    client.on('close', () => this.change('disconnected'));
+    client.on('ready', () => this.change('reconnected'));
   }
-  if (error.name !== 'ReplyError' || UNAVAILABLE.test(error.message)) {
-    return new VaultError('store_unavailable');
+
+  /** All nodes of a Cluster, including replicas; otherwise the one server. */
+  abstract nodes(): readonly RedisNode[];
+
+  /** The connection to the server of a key. */
+  protected abstract wireOf(key: Argument | undefined): Wire | undefined;
+
+  /** Waits until Redis answers. Throws a `StartError` if it does not in time. */
+  async open(target: RedisTarget): Promise<this> {
+    await waitUntilReady(this.client, () => this.ping(), target);
+    this.state = 'reconnected';
+    return this;
   }
-  const cause = script && scriptFault(error, script);
-  // Scripts only read values that our scripts wrote. A value of another type was not written by this server.
-  if (!OWN_FAULT.test(error.message) && /WRONGTYPE|not an integer|user_script/.test(error.message)) {
-    return new VaultError('integrity_failed', { cause });
+
+  /** Runs a read-only command; binary replies. */
+  command(name: string, args: readonly Argument[]): Promise<unknown> {
+    return this.send(args[0], new CommandCall(name, args, false));
   }
-  return cause === undefined ? error : new VaultError('internal', { cause });
-}
 
-const FRAMES_MAX = 12;
+  /** Runs a writing command, with the guarantees of `run`. */
+  write(name: string, args: readonly Argument[]): Promise<unknown> {
+    return this.send(args[0], new CommandCall(name, args, true));
+  }
 
-/** Errors that only the script itself can cause; all others may be caused by the data. */
-const OWN_FAULT =
-  /compiling script|nonexistent global|Unknown Redis command|Wrong number of args|non local key/i;
+  /**
+   * Runs read-only commands on keys of one slot, which reply with byte strings or lists of them, in one step. Returns the bytes of
+   * the list of replies in RESP2, undefined if they are more than `bytesMax`. Throws the first error among them.
+   */
+  readTogether(commands: readonly Command[], bytesMax: number): Promise<Buffer | undefined> {
+    // The reply to this call is its bytes.
+    return this.send(commands[0]?.[1], new TogetherCall(commands, bytesMax)) as Promise<Buffer | undefined>;
+  }
 
-/**
- * The position of a failure in a script: its name and line, then the stack frames of its caller. Call it where the reply is
- * awaited, because the error of the client was created in its parser and has only frames of that.
- */
-function scriptFault(error: Error, { name, linesBefore }: Script): ReportedError {
-  const here = new Error();
-  Error.captureStackTrace(here, scriptFault);
-  const line = Number(/user_script:(\d+)/.exec(error.message)?.[1] ?? 0);
-  const frame =
-    line > linesBefore ? `at ${name} (lua:${line - linesBefore})` : `at prelude of ${name} (lua:${line})`;
-  const frames = [frame, ...(causeOf(here).stack ?? [])];
-  return new ReportedError({ error: error.name, stack: frames.slice(0, FRAMES_MAX) });
-}
+  /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
+  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    return explained(this.send(keys[0], new ScriptCall(script, keys, args, true)), script);
+  }
 
-export interface LinkOptions {
-  /** The number of replicas that must confirm a write before it is acknowledged; 0 = none. */
-  readonly replicas: number;
-  /** Called with the name of each command and script that has finished or failed. */
-  readonly onCall?: (name: string, startedAt: number, hasFailed: boolean) => void;
-  /** Called once when the connection is lost, and once when it is restored. */
-  readonly onLink?: (state: 'disconnected' | 'reconnected') => void;
-}
+  /** Runs a script that only reads, or whose effects may be lost; binary replies. It does not wait for replicas. */
+  runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    return explained(this.send(keys[0], new ScriptCall(script, keys, args, false)), script);
+  }
 
-/** True if Redis does not have a script, which must be sent in full. */
-export function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT');
-}
+  /** True if commands can be sent now. */
+  isConnected(): boolean {
+    return this.client.status === 'ready';
+  }
 
-/** The timeout of WAIT, which blocks the connection; it is shorter after a WAIT that timed out. */
-const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
+  /** Closes the connection; commands in flight reject. */
+  async close(): Promise<void> {
+    this.state = 'closed';
+    this.client.disconnect();
+  }
 
-/**
- * Makes the wait of one connection: it resolves with true when `replicas` replicas have all writes that the connection was
- * answered before. `askCount` sends WAIT with a timeout, and gives the number of replicas. One WAIT is in flight at a time.
- */
-export function createReplicaWait(
-  replicas: number,
-  askCount: (timeoutMs: number) => Promise<number>,
-  onCall: LinkOptions['onCall'],
-): () => Promise<boolean> {
-  let last: Promise<unknown> = Promise.resolve();
-  let next: Promise<boolean> | undefined;
-  let isShort = false;
-  const ask = async (): Promise<boolean> => {
-    next = undefined;
-    const startedAt = performance.now();
-    const count = await askCount(isShort ? WAIT_MS_SHORT : WAIT_MS);
-    isShort = count < replicas;
-    onCall?.('WAIT', startedAt, isShort);
-    return !isShort;
-  };
-  return () => {
-    if (next === undefined) {
-      next = last.then(ask, ask);
-      last = next;
+  private send(key: Argument | undefined, call: Call): Promise<unknown> {
+    return this.wireOf(key)?.send(call) ?? Promise.reject(new VaultError('store_unavailable'));
+  }
+
+  private async ping(): Promise<void> {
+    if (!this.isConnected()) {
+      throw new Error('no server is connected');
     }
-    return next;
-  };
+    // Otherwise the first requests would wait for the connections to their nodes.
+    const replies = await Promise.allSettled(mastersOf(this).map((node) => node.command('PING', [])));
+    const failed = replies.find((reply) => reply.status === 'rejected');
+    if (failed !== undefined && !replies.some((reply) => reply.status === 'fulfilled')) {
+      throw failed.reason;
+    }
+  }
+
+  /** Reports changes of the connection, once each, however many errors belong to one change. */
+  private change(to: 'disconnected' | 'reconnected'): void {
+    if (this.state !== to && (this.state === 'disconnected' || this.state === 'reconnected')) {
+      this.state = to;
+      this.options.onLink?.(to);
+    }
+  }
+}
+
+/** Awaits the reply to a script: a failure has the stack frames of the caller. */
+async function explained(sent: Promise<unknown>, script: Script): Promise<unknown> {
+  try {
+    return await sent;
+  } catch (error) {
+    throw toVaultError(error, script);
+  }
 }

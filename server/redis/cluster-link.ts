@@ -1,227 +1,100 @@
-/** The connection to a Redis Cluster: the library finds the node of each command and follows redirections. */
-import { type Cluster, Command, type Redis } from 'ioredis';
-import { VaultError } from '../core/errors.ts';
-import { runAtTickEnd } from '../core/tick-end.ts';
-import {
-  createReplicaWait,
-  isRefusal,
-  isUnknownScript,
-  type LinkOptions,
-  type RedisLink,
-  type RedisNode,
-  type Script,
-  toVaultError,
-} from './client.ts';
-import { refreshSlots } from './cluster.ts';
-import { type ClusterTarget, connectCluster, waitUntilReady, watchLink } from './connect.ts';
-import { asList, asOptionalBytes } from './reply.ts';
-import { type Argument, CommandWriter } from './resp.ts';
+/** The connection to a Redis Cluster. The library knows the nodes and their slots; commands are sent and redirected here. */
+import type { Cluster, Redis } from 'ioredis';
+import { RedisLink, type RedisNode } from './client.ts';
+import { refreshSlots } from './connect.ts';
+import type { Argument, ReplyError } from './resp.ts';
+import { type Call, type LinkOptions, Wire } from './wire.ts';
 
-function asArgument(value: Argument): string | number | Buffer {
-  if (typeof value !== 'object' || Buffer.isBuffer(value)) {
-    return value;
+const SLOTS = 16_384;
+/** How often a call is sent again, and the pause before, in ms, while the keys of a script are on two nodes. */
+const REDIRECTIONS_MAX = 16;
+const TRY_AGAIN_MS = 100;
+
+/** The slot of a key, whose name begins with a tag in braces: CRC16 (XMODEM) of the tag. */
+function slotOf(key: string): number {
+  let crc = 0;
+  for (let i = 1, end = key.indexOf('}'); i < end; i++) {
+    crc ^= key.charCodeAt(i) << 8;
+    for (let bit = 0; bit < 8; bit++) {
+      crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
+    }
   }
-  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return crc & (SLOTS - 1);
 }
 
-function nodeOf(redis: Redis, isReplica: boolean): RedisNode {
-  return {
-    name: redis.options.path ?? `${redis.options.host}:${redis.options.port}`,
-    isReplica,
-    async command(name, args) {
-      try {
-        return await redis.callBuffer(name, ...args.map(asArgument));
-      } catch (error) {
-        throw isRefusal(name, error) ? error : toVaultError(error);
-      }
-    },
-  };
+function addressOf({ options: { host, port } }: Redis): string {
+  return `${host}:${port}`;
 }
 
-type Stream = Redis['stream'];
-
-/** The reply to a command, with binary parts, and the connection that it used. */
-interface SentReply {
-  readonly reply: unknown;
-  readonly redis: Redis;
-  readonly stream: Stream;
-}
-
-/** Delays writes to a connection until the end of this tick: one write is one fsync in Redis (group commit). */
-function createWriteBatching(): (redis: Redis) => void {
-  const corked = new WeakSet<Stream>();
-  return ({ status, stream }) => {
-    if (status !== 'ready' || corked.has(stream)) {
-      return;
-    }
-    corked.add(stream);
-    stream.cork();
-    // After commands that other callbacks send at the end of this tick.
-    runAtTickEnd(() =>
-      runAtTickEnd(() => {
-        corked.delete(stream);
-        stream.uncork();
-      }),
-    );
-  };
-}
-
-function sendToCluster(client: Cluster) {
-  const delayWrites = createWriteBatching();
-  // Only the connection of a node shows which node has answered, after all redirections.
-  const servedBy = new WeakMap<Command, Redis>();
-  client.on('+node', (node: Redis) => {
-    const { sendCommand } = node;
-    node.sendCommand = (command, stream) => {
-      delayWrites(node);
-      servedBy.set(command, node);
-      return sendCommand.call(node, command, stream);
-    };
-  });
-  return async (name: string, args: readonly Argument[]): Promise<SentReply> => {
-    if (client.status !== 'ready') {
-      throw new Error('no node is connected');
-    }
-    const command = new Command(name, args.map(asArgument), { replyEncoding: null });
-    try {
-      client.sendCommand(command);
-      const reply: unknown = await command.promise;
-      const redis = servedBy.get(command);
-      if (redis === undefined) {
-        throw new Error('no node has answered');
-      }
-      return { reply, redis, stream: redis.stream };
-    } catch (error) {
-      refreshSlots(client);
-      throw error;
-    }
-  };
-}
-
-/** Creates the wait for the replicas of the node that has answered; it returns whether they have its writes. */
-function createNodeWaits(replicas: number, onCall: LinkOptions['onCall']) {
-  const waits = new WeakMap<Stream, () => Promise<boolean>>();
-  return ({ redis, stream }: SentReply): Promise<boolean> => {
-    const askCount = async (timeoutMs: number): Promise<number> => {
-      if (redis.status !== 'ready' || redis.stream !== stream) {
-        throw new Error('the connection was lost');
-      }
-      return Number(await redis.call('WAIT', replicas, timeoutMs));
-    };
-    const wait = waits.get(stream) ?? createReplicaWait(replicas, askCount, onCall);
-    waits.set(stream, wait);
-    return wait();
-  };
-}
-
-class ClusterLink implements RedisLink {
+export class ClusterLink extends RedisLink {
   readonly isCluster = true;
-  private readonly send: ReturnType<typeof sendToCluster>;
-  /** Returns whether the replicas have a write; undefined if none has to. */
-  private readonly waitForReplicas: ((sent: SentReply) => Promise<boolean>) | undefined;
-  private watch: { readonly end: () => void } | undefined;
+  /** Connections to nodes by address; each is opened when it is first used. */
+  private readonly wires = new Map<string, Wire>();
 
   constructor(
-    private readonly client: Cluster,
-    private readonly options: LinkOptions,
+    private readonly cluster: Cluster,
+    options: LinkOptions,
   ) {
-    const { replicas, onCall } = options;
-    this.send = sendToCluster(client);
-    this.waitForReplicas = replicas === 0 ? undefined : createNodeWaits(replicas, onCall);
-  }
-
-  /** Waits until the nodes answer. Throws a `StartError` if they do not in time. */
-  async open(target: ClusterTarget): Promise<void> {
-    const ping = async (): Promise<void> => {
-      if (this.client.status !== 'ready') {
-        throw new Error('no node is connected');
-      }
-      await this.client.call('PING');
-      // Otherwise the first requests would wait for the connections to their nodes.
-      await Promise.allSettled(this.client.nodes('master').map((node) => node.ping()));
-    };
-    await waitUntilReady(this.client, ping, target);
-    this.watch = watchLink(this.client, this.options.onLink);
-  }
-
-  command(name: string, args: readonly Argument[]): Promise<unknown> {
-    return this.execute(name, args, false);
-  }
-
-  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
-    return Promise.all(commands.map(([name, ...args]) => this.execute(String(name), args, false)));
-  }
-
-  /** Returns the replies in RESP2 once more: a list of byte strings is written as a command is. */
-  async readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
-    const writer = new CommandWriter();
-    for (const reply of await this.readEach(commands)) {
-      writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
-    }
-    return writer.size > bytesMax ? undefined : writer.take();
-  }
-
-  write(name: string, args: readonly Argument[]): Promise<unknown> {
-    return this.execute(name, args, true);
-  }
-
-  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
-    return this.execute('EVALSHA', [script.sha, keys.length, ...keys, ...args], true, script);
-  }
-
-  runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
-    return this.execute('EVALSHA', [script.sha, keys.length, ...keys, ...args], false, script);
+    super(cluster, options);
+    cluster.on('+node', (node: Redis) => {
+      const address = addressOf(node);
+      const wire = new Wire(node, options, this);
+      this.wires.set(address, wire);
+      node.on('end', () => {
+        if (this.wires.get(address) === wire) {
+          this.wires.delete(address);
+        }
+      });
+    });
   }
 
   nodes(): readonly RedisNode[] {
-    return [
-      ...this.client.nodes('master').map((redis) => nodeOf(redis, false)),
-      ...this.client.nodes('slave').map((redis) => nodeOf(redis, true)),
-    ];
+    return this.cluster.nodes().flatMap((node) => this.wires.get(addressOf(node)) ?? []);
   }
 
-  isConnected(): boolean {
-    return this.client.status === 'ready';
-  }
-
-  async close(): Promise<void> {
-    this.watch?.end();
-    this.client.disconnect();
-  }
-
-  /** Sends a command and waits for its reply, and for the replicas with `isDurable`. A script that Redis lacks is sent in full. */
-  private async execute(
-    name: string,
-    args: readonly Argument[],
-    isDurable: boolean,
-    wanted?: Script,
-  ): Promise<unknown> {
-    const { onCall } = this.options;
-    const label = wanted?.name ?? name;
-    const startedAt = performance.now();
-    let sent: SentReply;
-    try {
-      sent = await this.send(name, args);
-      onCall?.(label, startedAt, false);
-    } catch (error) {
-      const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
-      onCall?.(label, startedAt, !isUnknown);
-      if (isUnknown) {
-        return await this.execute('EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
-      }
-      throw toVaultError(error, wanted);
+  /** Sends a call to the node that an error names, or once more while its slot moves; false if it must fail. */
+  redirect(call: Call, { message }: ReplyError, from: Wire): boolean {
+    const [kind, slot, address = ''] = message.split(' ');
+    if (!/^(?:MOVED|ASK|TRYAGAIN)$/.test(kind ?? '') || call.redirections === REDIRECTIONS_MAX) {
+      return false;
     }
-    const wait = isDurable ? this.waitForReplicas : undefined;
-    if (wait !== undefined && !(await wait(sent).catch(() => false))) {
-      throw new VaultError('store_unavailable');
+    call.redirections += 1;
+    if (kind === 'TRYAGAIN') {
+      setTimeout(() => from.add(call), TRY_AGAIN_MS);
+      return true;
     }
-    return sent.reply;
+    const to = this.wireAt(address);
+    if (to === undefined) {
+      return false;
+    }
+    if (kind === 'ASK') {
+      to.command('ASKING', []).catch(() => undefined);
+    } else {
+      this.cluster.slots[Number(slot) % SLOTS] = [address];
+      this.refresh();
+    }
+    to.add(call);
+    return true;
   }
-}
 
-/** Opens a Cluster. Throws a `StartError` if it does not answer in time. */
-export async function openClusterLink(target: ClusterTarget, options: LinkOptions): Promise<RedisLink> {
-  const link = new ClusterLink(connectCluster(target), options);
-  await link.open(target);
-  return link;
+  refresh(): void {
+    refreshSlots(this.cluster);
+  }
+
+  protected wireOf(key: Argument | undefined): Wire | undefined {
+    const address = this.cluster.slots[slotOf(String(key))]?.[0];
+    return address === undefined ? undefined : this.wireAt(address);
+  }
+
+  private wireAt(address: string): Wire | undefined {
+    if (!this.wires.has(address) && this.cluster.status === 'ready') {
+      const colon = address.lastIndexOf(':');
+      // The library has no public way to connect to a node that is not in its table of slots.
+      this.cluster['connectionPool'].findOrCreate({
+        host: address.slice(0, colon),
+        port: Number(address.slice(colon + 1)),
+      });
+    }
+    return this.wires.get(address);
+  }
 }

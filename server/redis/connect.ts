@@ -1,13 +1,14 @@
 import './tracing-channel.ts';
 import { rootCertificates } from 'node:tls';
-import Redis, { type Cluster, type RedisOptions } from 'ioredis';
+import Redis, { Cluster, type RedisOptions } from 'ioredis';
 import StandaloneConnector from 'ioredis/built/connectors/StandaloneConnector';
 import { pause } from '../core/concurrency.ts';
 import { StartError } from '../core/errors.ts';
 import type { RedisCredentials, SentinelGroup } from '../core/settings.ts';
-import type { LinkOptions } from './client.ts';
-import { type NodeOptions, openCluster } from './cluster.ts';
 import { describeConnectionError, isLasting } from './connection-error.ts';
+
+/** The library gives clients another type with `replyMapping`, which is not used. */
+type NodeOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /** Texts in PEM for TLS: authorities besides the built-in ones, and the certificate of this client with its key. */
 export interface TlsFiles {
@@ -144,9 +145,58 @@ export function connectServer(target: ServerTarget, options: NodeOptions = COMMO
   }
 }
 
-/** Opens the connections to a Cluster; it does not wait for them. */
+/**
+ * Opens a client of a Cluster; it does not wait for Redis. A command whose connection was lost may have been executed and is
+ * never sent again. Every failure refreshes the slot table, so that the client finds a promoted replica as soon as the Cluster
+ * knows it.
+ */
 export function connectCluster({ urls, tls }: ClusterTarget, options: NodeOptions = COMMON): Cluster {
-  return openCluster(urls, options, tlsOptions(tls));
+  // Nodes that the Cluster announces are reached with the protocol and credentials of the first URL.
+  const { protocol, username, password } = new URL(urls[0] ?? '');
+  const client = new Cluster([...urls], {
+    redisOptions: {
+      ...options,
+      ...(username ? { username: decodeURIComponent(username) } : {}),
+      ...(password ? { password: decodeURIComponent(password) } : {}),
+      ...(protocol === 'rediss:' ? { tls: tlsOptions(tls) } : {}),
+    },
+    // Commands wait while a node is being connected, up to the command timeout.
+    enableOfflineQueue: true,
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    // Certificates are issued for names.
+    dnsLookup: (name, done) => done(null, name),
+    clusterRetryStrategy: (times) => {
+      const pause = options.retryStrategy?.(times);
+      return typeof pause === 'number' ? pause : null;
+    },
+  });
+  client.on('node error', () => refreshSlots(client));
+  client.on('-node', () => refreshSlots(client));
+  return client;
+}
+
+/** The shortest time between two refreshes of the slot table, while requests fail. */
+const REFRESH_MS = 100;
+const refreshed = new WeakMap<Cluster, number>();
+const planned = new WeakSet<Cluster>();
+
+/** Refreshes the slot table: now, or after REFRESH_MS if it was refreshed recently. */
+export function refreshSlots(client: Cluster): void {
+  const pause = (refreshed.get(client) ?? -REFRESH_MS) + REFRESH_MS - performance.now();
+  if (client.status !== 'ready' || planned.has(client)) {
+    return;
+  }
+  if (pause > 0) {
+    planned.add(client);
+    setTimeout(() => {
+      planned.delete(client);
+      refreshSlots(client);
+    }, pause).unref();
+    return;
+  }
+  refreshed.set(client, performance.now());
+  client.refreshSlotsCache();
 }
 
 function isTlsTarget(target: RedisTarget): boolean {
@@ -160,24 +210,6 @@ function isTlsTarget(target: RedisTarget): boolean {
     case 'cluster':
       return target.urls[0]?.startsWith('rediss:') === true;
   }
-}
-
-/** Reports changes of the connection, once each, however many errors belong to one change. */
-export function watchLink(client: Redis | Cluster, report: LinkOptions['onLink']) {
-  let state: 'reconnected' | 'disconnected' | 'closed' = 'reconnected';
-  const change = (to: 'disconnected' | 'reconnected'): void => {
-    if (state !== 'closed' && state !== to) {
-      state = to;
-      report?.(to);
-    }
-  };
-  client.on('close', () => change('disconnected'));
-  client.on('ready', () => change('reconnected'));
-  return {
-    end: () => {
-      state = 'closed';
-    },
-  };
 }
 
 /** Opens a connection, without a wait for Redis. With `patient`, commands wait for Redis; otherwise they fail within 2 s. */

@@ -69,10 +69,10 @@ function describeCut(code: unknown, usesTls: boolean): string | undefined {
 
 /** The reason why Redis cannot be reached, without addresses and credentials; undefined for a missing reply. */
 export function describeConnectionError(error: unknown, usesTls: boolean): string | undefined {
-  const lastNode = member(error, 'lastNodeError');
-  const ofNode = lastNode === undefined ? undefined : describeConnectionError(lastNode, usesTls);
-  if (ofNode !== undefined) {
-    return ofNode;
+  const cause = member(error, 'lastNodeError') ?? member(error, 'cause');
+  const ofCause = cause === undefined ? undefined : describeConnectionError(cause, usesTls);
+  if (ofCause !== undefined) {
+    return ofCause;
   }
   const message = String(member(error, 'message') ?? '');
   const [, forbidden] = /\bNOPERM\b.* run the '([a-z|]+)' command/.exec(message) ?? [];

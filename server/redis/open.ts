@@ -1,10 +1,29 @@
+import type { Redis } from 'ioredis';
 import { StartError } from '../core/errors.ts';
-import type { LinkOptions, RedisLink } from './client.ts';
-import { openClusterLink } from './cluster-link.ts';
-import type { ClusterTarget, RedisTarget } from './connect.ts';
+import { RedisLink } from './client.ts';
+import { ClusterLink } from './cluster-link.ts';
+import { type ClusterTarget, connectCluster, connectServer, type RedisTarget } from './connect.ts';
 import { infoField } from './info.ts';
 import { asText } from './reply.ts';
-import { openServerLink } from './server-link.ts';
+import { type LinkOptions, Wire } from './wire.ts';
+
+class ServerLink extends RedisLink {
+  readonly isCluster = false;
+  private readonly wire: Wire;
+
+  constructor(client: Redis, options: LinkOptions) {
+    super(client, options);
+    this.wire = new Wire(client, options);
+  }
+
+  nodes(): readonly Wire[] {
+    return [this.wire];
+  }
+
+  protected wireOf(): Wire {
+    return this.wire;
+  }
+}
 
 /** The mode that a server reports: `standalone`, `cluster` or `sentinel`; undefined if it hides it. */
 async function modeOf(link: RedisLink): Promise<string | undefined> {
@@ -35,9 +54,9 @@ export async function findRedis(
   options: LinkOptions,
 ): Promise<{ readonly redis: RedisLink; readonly target: RedisTarget }> {
   if (given.kind === 'cluster') {
-    return { redis: await openClusterLink(given, options), target: given };
+    return { redis: await new ClusterLink(connectCluster(given), options).open(given), target: given };
   }
-  const redis = await openServerLink(given, options);
+  const redis = await new ServerLink(connectServer(given), options).open(given);
   const mode = await modeOf(redis);
   if (mode !== 'cluster' && mode !== 'sentinel') {
     return { redis, target: given };
@@ -46,8 +65,7 @@ export async function findRedis(
   if (mode === 'sentinel') {
     throw new StartError('This is a Sentinel. VAULT_REDIS_URL must be redis+sentinel://host:port/name.');
   }
-  const target = clusterAt(given);
-  return { redis: await openClusterLink(target, options), target };
+  return findRedis(clusterAt(given), options);
 }
 
 /** Like `findRedis`, for callers that need no second connection. */

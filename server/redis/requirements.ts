@@ -1,5 +1,6 @@
 import { StartError } from '../core/errors.ts';
-import { isForbiddenCommand, mastersOf, type RedisLink, type RedisNode } from './client.ts';
+import { mastersOf, type RedisLink, type RedisNode } from './client.ts';
+import { isForbiddenCommand } from './errors.ts';
 import { infoField } from './info.ts';
 import { asList, asText } from './reply.ts';
 
@@ -10,7 +11,7 @@ const MAJOR_MIN = 7;
 const KEY = '{probe}';
 
 /** Commands without a key, with arguments. The others of a vault are called with a key. */
-const KEYLESS = ['ping', 'info', 'time', 'dbsize', 'wait 1 1', 'eval x 0', 'evalsha x 0'];
+const KEYLESS = ['ping', 'info', 'time', 'dbsize', 'wait 1 1', 'multi', 'exec', 'eval x 0', 'evalsha x 0'];
 const KEYED = `
   exists type rename del unlink persist pexpire pexpiretime pttl get mget set incr decr
   hset hsetnx hmset hget hmget hgetall hkeys hlen hstrlen hexists hincrby hscan hdel

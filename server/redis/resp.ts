@@ -27,16 +27,28 @@ export class CommandWriter {
     return this.#at;
   }
 
-  add(parts: readonly Argument[]): void {
+  add(command: readonly Argument[]): void {
+    this.begin(command.length);
+    this.parts(command);
+  }
+
+  /** Begins a command of `length` parts, which must follow. */
+  begin(length: number): void {
     this.#reserve(HEAD_BYTES_MAX);
-    this.#head(0x2a, parts.length);
+    this.#head(0x2a, length);
+  }
+
+  parts(parts: readonly Argument[]): void {
     for (let i = 0; i < parts.length; i++) {
-      const part = parts[i] ?? '';
-      if (typeof part === 'object') {
-        this.#addBytes(part);
-      } else {
-        this.#addText(typeof part === 'string' ? part : String(part));
-      }
+      this.part(parts[i] ?? '');
+    }
+  }
+
+  part(part: Argument): void {
+    if (typeof part === 'object') {
+      this.#addBytes(part);
+    } else {
+      this.#addText(typeof part === 'string' ? part : String(part));
     }
   }
 
@@ -120,7 +132,7 @@ export class CommandWriter {
 /** The value of a reply that is incomplete. */
 export const INCOMPLETE = Symbol('incomplete');
 
-/** Replies that are not read here: their bytes are kept as they come, unless they are too many. */
+/** Replies that are not read here: their bytes are kept as they come, unless they are too many. Status replies are dropped. */
 export class PassedReplies {
   /** Values that are still to come. */
   values: number;
@@ -137,18 +149,22 @@ export class PassedReplies {
     this.#bytesMax = bytesMax;
   }
 
-  keep(piece: Buffer): void {
-    this.#bytes += piece.length;
+  keep(chunk: Buffer, from: number, to: number): void {
+    this.#bytes += to - from;
     if (this.#bytes > this.#bytesMax) {
       this.#pieces = [];
-    } else {
-      this.#pieces.push(piece);
+    } else if (to > from) {
+      this.#pieces.push(chunk.subarray(from, to));
     }
   }
 
   /** All bytes in one piece; undefined when they were too many. */
   get bytes(): Buffer | undefined {
-    return this.#bytes > this.#bytesMax ? undefined : Buffer.concat(this.#pieces);
+    if (this.#bytes > this.#bytesMax) {
+      return undefined;
+    }
+    const [first] = this.#pieces;
+    return first !== undefined && this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces);
   }
 }
 
@@ -211,7 +227,7 @@ export class ReplyReader {
       return false;
     }
     const buffer = this.#buffer;
-    const from = this.#at;
+    let from = this.#at;
     let at = from + replies.body;
     while (at < buffer.length && replies.values > 0) {
       const end = this.#lineEnd(at + 1);
@@ -227,13 +243,17 @@ export class ReplyReader {
       } else if (marker === 0x2d) {
         replies.error ??= new ReplyError(buffer.toString('utf8', at + 1, end));
         at = end + 2;
+      } else if (marker === 0x2b) {
+        replies.keep(buffer, from, at);
+        at = end + 2;
+        from = at;
       } else {
         throw new TypeError('a reply of an unknown kind');
       }
     }
     replies.body = Math.max(0, at - buffer.length);
     this.#at = at - replies.body;
-    replies.keep(buffer.subarray(from, this.#at));
+    replies.keep(buffer, from, this.#at);
     return replies.values === 0 && replies.body === 0;
   }
 
@@ -313,6 +333,13 @@ export class ReplyReader {
     this.#open.push({ items: [], length });
     return LIST_BEGUN;
   }
+}
+
+/** Reads one whole reply. Throws a TypeError for bytes that are none. */
+export function parseReply(bytes: Buffer): unknown {
+  const reader = new ReplyReader();
+  reader.add(bytes);
+  return reader.next();
 }
 
 /** A decimal integer. Throws a TypeError for anything else. */

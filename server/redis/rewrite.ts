@@ -1,5 +1,6 @@
 import { VaultError } from '../core/errors.ts';
-import { isForbiddenCommand, type RedisNode } from './client.ts';
+import type { RedisNode } from './client.ts';
+import { isForbiddenCommand } from './errors.ts';
 import { infoField, readInfo } from './info.ts';
 
 const POLL_MS = 100;
@@ -36,7 +37,7 @@ export async function rewriteFile(node: RedisNode, signal: AbortSignal): Promise
   try {
     await node.command('BGREWRITEAOF', []);
   } catch (error) {
-    if (error instanceof VaultError) {
+    if (error instanceof VaultError && !isForbiddenCommand(error)) {
       throw error;
     }
     return { kind: isForbiddenCommand(error) ? 'refused' : 'failed' };

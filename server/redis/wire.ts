@@ -3,30 +3,139 @@
  * again; commands and replies are written and read here, with few objects per command and one write per tick.
  */
 import type { Redis } from 'ioredis';
-import { runAtTickEnd } from '../core/tick-end.ts';
-import { isUnknownScript, type Script } from './client.ts';
+import { VaultError } from '../core/errors.ts';
+import { inThisContext, runAtTickEnd } from '../core/tick-end.ts';
+import { type Script, toVaultError } from './errors.ts';
+import { asCount } from './reply.ts';
 import { type Argument, CommandWriter, INCOMPLETE, PassedReplies, ReplyError, ReplyReader } from './resp.ts';
 
-/** Replies of several commands, as far as they have come. */
-interface Gathered {
-  readonly replies: unknown[];
-  readonly length: number;
+export interface LinkOptions {
+  /** The number of replicas that must confirm a write before it is acknowledged; 0 = none. */
+  readonly replicas: number;
+  /** Called with the name of each command and script that has finished or failed. */
+  readonly onCall?: (name: string, startedAt: number, hasFailed: boolean) => void;
+  /** Called once when the connection is lost, and once when it is restored. */
+  readonly onLink?: (state: 'disconnected' | 'reconnected') => void;
 }
 
-/** A command whose reply is awaited, or several whose replies are gathered, or passed on together. */
-interface Call {
+export type Command = readonly Argument[];
+
+/** One command, or several that Redis executes together. */
+export abstract class Call {
+  /** The name of the command or script. */
+  abstract readonly name: string;
+  /** The reply waits until the replicas have the write. */
+  readonly isDurable: boolean = false;
   /** The step of the timer in which it was sent. */
-  readonly step: number;
+  step = 0;
   /** It has failed without a reply, which may still come. */
-  isLate: boolean;
-  /** The call of the script, which is sent in full if Redis does not have it; undefined without a script. */
-  readonly parts: readonly Argument[] | undefined;
-  /** The script that it calls by its digest. */
-  readonly script: Script | undefined;
-  readonly passed: PassedReplies | undefined;
-  readonly gathered: Gathered | undefined;
-  readonly resolve: (reply: unknown) => void;
-  readonly reject: (error: unknown) => void;
+  isLate = false;
+  /** How often a Cluster has had it sent again. */
+  redirections = 0;
+  onCall: LinkOptions['onCall'];
+  readonly settle = Promise.withResolvers<unknown>();
+  private readonly startedAt = performance.now();
+
+  abstract write(output: CommandWriter): void;
+
+  /** Returns the reply, a `ReplyError` or `INCOMPLETE`. */
+  read(reader: ReplyReader): unknown {
+    return reader.next();
+  }
+
+  report(hasFailed: boolean): void {
+    this.onCall?.(this.name, this.startedAt, hasFailed);
+  }
+
+  fail(error: Error): void {
+    this.report(true);
+    this.settle.reject(toVaultError(error));
+  }
+}
+
+export class CommandCall extends Call {
+  constructor(
+    readonly name: string,
+    private readonly args: readonly Argument[],
+    override readonly isDurable: boolean,
+  ) {
+    super();
+  }
+
+  write(output: CommandWriter): void {
+    output.begin(this.args.length + 1);
+    output.part(this.name);
+    output.parts(this.args);
+  }
+}
+
+/** A call of a script by its digest. It rejects with errors as they are: `toVaultError` needs the frames of the caller. */
+export class ScriptCall extends Call {
+  readonly name: string;
+  /** Redis does not have the script. */
+  isInFull = false;
+
+  constructor(
+    private readonly script: Script,
+    private readonly keys: readonly string[],
+    private readonly args: readonly Argument[],
+    override readonly isDurable: boolean,
+  ) {
+    super();
+    this.name = script.name;
+  }
+
+  write(output: CommandWriter): void {
+    output.begin(this.keys.length + this.args.length + 3);
+    output.part(this.isInFull ? 'EVAL' : 'EVALSHA');
+    output.part(this.isInFull ? this.script.text : this.script.sha);
+    output.part(this.keys.length);
+    output.parts(this.keys);
+    output.parts(this.args);
+  }
+
+  override fail(error: Error): void {
+    this.report(true);
+    this.settle.reject(error);
+  }
+}
+
+const MULTI = ['MULTI'];
+const EXEC = ['EXEC'];
+
+/** Commands that Redis executes in one step; the reply is the bytes of the list of theirs, undefined for more than `bytesMax`. */
+export class TogetherCall extends Call {
+  readonly name = 'read-together';
+  private passed: PassedReplies | undefined;
+
+  constructor(
+    private readonly commands: readonly Command[],
+    private readonly bytesMax: number,
+  ) {
+    super();
+  }
+
+  write(output: CommandWriter): void {
+    this.passed = new PassedReplies(this.commands.length + 2, this.bytesMax);
+    output.add(MULTI);
+    for (const command of this.commands) {
+      output.add(command);
+    }
+    output.add(EXEC);
+  }
+
+  override read(reader: ReplyReader): unknown {
+    const { passed } = this;
+    return passed && reader.pass(passed) ? (passed.error ?? passed.bytes) : INCOMPLETE;
+  }
+}
+
+/** The Cluster of a server. */
+interface Redirecting {
+  /** Sends a call again if the error asks for that; false if it must fail. */
+  redirect(call: Call, error: ReplyError, from: Wire): boolean;
+  /** Looks for the servers again, since a call has failed. */
+  refresh(): void;
 }
 
 /** Time is counted in steps of one timer, so that a busy event loop does not make Redis look silent. */
@@ -39,115 +148,115 @@ const CALLS_MAX = 65_536;
 const BYTES_MAX = 128 * 1_024 * 1_024;
 /** Calls that are done are dropped from the list in steps. */
 const DONE_MAX = 4_096;
+/** The timeout of WAIT, which blocks the connection; it is shorter after a WAIT that timed out. */
+const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
 
-/** One connection. Commands without a connection fail at once. `client` must use RESP2 and send no command itself. */
+/**
+ * One connection. Commands wait for the first connection; without a later one they fail at once. Commands of the library
+ * itself, which must use RESP2, take the same way.
+ */
 export class Wire {
   private readonly output = new CommandWriter();
   /** Calls in the order of their replies; those before `first` are done, and undefined, to free their memory. */
   private readonly calls: (Call | undefined)[] = [];
   private first = 0;
   private stream: Redis['stream'] | undefined;
+  private hadStream = false;
   private reader = new ReplyReader();
-  private connections = 0;
   private isFlushDue = false;
   private step = 0;
   /** The step in which a call was last answered in time, or the first of the waiting calls was sent. */
   private timelyAt = 0;
+  /** The last WAIT, the one that follows it, and whether that must be short. */
+  private lastWait: Promise<unknown> = Promise.resolve();
+  private nextWait: Promise<boolean> | undefined;
+  private isWaitShort = false;
 
-  constructor(private readonly client: Redis) {
+  constructor(
+    private readonly client: Redis,
+    private readonly options: LinkOptions,
+    private readonly cluster?: Redirecting,
+  ) {
     const timer = setInterval(() => this.checkReplies(), STEP_MS);
     timer.unref();
     client.on('ready', () => this.start());
     client.on('close', () => this.lose());
-    client.on('end', () => clearInterval(timer));
-    if (client.status === 'ready') {
-      this.start();
-    }
-  }
-
-  /**
-   * Sends the command `parts`; byte strings of the reply are `Buffer`s. A call of a script that Redis does not have is sent
-   * again with its text. Rejects with a `ReplyError`, or with another error if the reply is missing: then the command may
-   * have been executed.
-   */
-  send(parts: readonly Argument[], script?: Script): Promise<unknown> {
-    return this.sendCall([parts], script, undefined, undefined);
-  }
-
-  /** Sends commands that are no scripts. Resolves with all replies in order; rejects as `send`, with the first error among them. */
-  sendEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
-    const gathered = { replies: [], length: commands.length };
-    // Gathered replies are such a list.
-    return this.sendCall(commands, undefined, gathered, undefined) as Promise<readonly unknown[]>;
-  }
-
-  /**
-   * Sends commands whose replies are byte strings or lists of them. Resolves with the bytes of all replies, undefined if
-   * they are more than `bytesMax`. Rejects as `send`, with the first error among them.
-   */
-  async sendAll(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
-    const passed = new PassedReplies(commands.length, bytesMax);
-    await this.sendCall(commands, undefined, undefined, passed);
-    return passed.bytes;
-  }
-
-  /** Returns a number that differs for each connection that was opened. */
-  epoch(): number {
-    return this.connections;
-  }
-
-  private sendCall(
-    commands: readonly (readonly Argument[])[],
-    script: Script | undefined,
-    gathered: Gathered | undefined,
-    passed: PassedReplies | undefined,
-  ): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const call = {
-      step: this.step,
-      isLate: false,
-      parts: script && commands[0],
-      script,
-      passed,
-      gathered,
-      resolve,
-      reject,
+    client.on('end', () => {
+      clearInterval(timer);
+      this.lose();
+    });
+    const { sendCommand } = client;
+    client.sendCommand = (command, stream) => {
+      if (client.status !== 'ready') {
+        return sendCommand.call(client, command, stream);
+      }
+      // The library has made its arguments flat.
+      this.command(command.name, command.args as Argument[]).then(command.resolve, command.reject);
+      return command.promise;
     };
-    if (commands.length === 0) {
-      // Without a command there is no reply: the call would take that to the next one.
-      resolve([]);
-    } else if (this.stream === undefined) {
-      fail(call, new Error('not connected'));
-    } else if (
-      this.calls.length - this.first >= CALLS_MAX ||
-      this.output.size + this.stream.writableLength > BYTES_MAX
-    ) {
-      fail(call, new Error('too many commands wait'));
-    } else {
-      this.write(call, commands);
-    }
-    return promise;
   }
 
-  private write(call: Call, commands: readonly (readonly Argument[])[]): void {
+  /** The address. */
+  get name(): string {
+    const { name, path, host, port } = this.client.options;
+    return name ? `primary of ${name}` : (path ?? `${host}:${port}`);
+  }
+
+  get isReplica(): boolean {
+    return this.client.options.readOnly === true;
+  }
+
+  /** Runs a command on this server; binary replies. */
+  command(name: string, args: readonly Argument[]): Promise<unknown> {
+    return this.send(new CommandCall(name, args, false));
+  }
+
+  /**
+   * Sends a call; byte strings of its reply are `Buffer`s. A script that Redis does not have is sent again with its text.
+   * Without a reply the command may have been executed.
+   */
+  send(call: Call): Promise<unknown> {
+    const { onCall } = this.options;
+    call.onCall = onCall && inThisContext(onCall);
+    this.add(call);
+    return call.settle.promise;
+  }
+
+  /** Sends a call for the first time, or once more. */
+  add(call: Call): void {
+    const { client, stream } = this;
+    const isOpening = !this.hadStream && /^(?:wait|connecting|connect|ready)$/.test(client.status);
+    if (stream === undefined && !isOpening) {
+      this.fail(call, new Error('not connected'));
+      return;
+    }
+    if (
+      this.calls.length - this.first >= CALLS_MAX ||
+      this.output.size + (stream?.writableLength ?? 0) > BYTES_MAX
+    ) {
+      this.fail(call, new Error('too many commands wait'));
+      return;
+    }
+    if (client.status === 'wait') {
+      client.connect().catch(() => undefined);
+    }
     if (this.first === this.calls.length) {
       this.timelyAt = this.step;
     }
-    for (const parts of commands) {
-      this.output.add(parts);
-    }
+    call.step = this.step;
+    call.write(this.output);
     this.calls.push(call);
     if (!this.isFlushDue) {
       this.isFlushDue = true;
-      // After commands that other callbacks send at the end of this tick. One write is one fsync in Redis (group commit).
-      runAtTickEnd(() => runAtTickEnd(() => this.flush()));
+      // One write is one fsync in Redis (group commit).
+      runAtTickEnd(() => this.flush());
     }
   }
 
   private flush(): void {
     this.isFlushDue = false;
-    if (this.output.size > 0) {
-      this.stream?.write(this.output.take());
+    if (this.output.size > 0 && this.stream !== undefined) {
+      this.stream.write(this.output.take());
     }
   }
 
@@ -160,8 +269,9 @@ export class Wire {
     stream.removeAllListeners('data');
     stream.on('data', (chunk: Buffer) => this.receive(stream, chunk));
     this.stream = stream;
+    this.hadStream = true;
     this.reader = new ReplyReader();
-    this.connections += 1;
+    runAtTickEnd(() => this.flush());
   }
 
   private lose(): void {
@@ -169,10 +279,19 @@ export class Wire {
     this.first = 0;
     this.stream = undefined;
     this.output.clear();
+    this.lastWait = Promise.resolve();
+    this.nextWait = undefined;
     for (const call of lost) {
       if (call !== undefined) {
-        fail(call, new Error('the connection was lost'));
+        this.fail(call, new Error('the connection was lost'));
       }
+    }
+  }
+
+  private fail(call: Call, error: Error): void {
+    if (!call.isLate) {
+      call.fail(error);
+      this.cluster?.refresh();
     }
   }
 
@@ -182,8 +301,16 @@ export class Wire {
     }
     try {
       this.reader.add(chunk);
-      for (let reply = this.nextReply(); reply !== INCOMPLETE; reply = this.nextReply()) {
-        this.answer(reply);
+      for (;;) {
+        const call = this.calls[this.first];
+        const reply = call === undefined ? this.reader.next() : call.read(this.reader);
+        if (reply === INCOMPLETE) {
+          return;
+        }
+        if (call === undefined) {
+          throw new TypeError('a reply to no command');
+        }
+        this.answer(call, reply);
       }
     } catch (error) {
       // Nothing that follows could be told apart.
@@ -192,49 +319,67 @@ export class Wire {
     }
   }
 
-  /** Returns the next reply; of commands whose replies are passed on, an error or nothing. */
-  private nextReply(): unknown {
-    const passed = this.calls[this.first]?.passed;
-    if (passed === undefined) {
-      return this.reader.next();
-    }
-    return this.reader.pass(passed) ? passed.error : INCOMPLETE;
-  }
-
-  private answer(given: unknown): void {
-    const call = this.calls[this.first];
-    if (call === undefined) {
-      throw new TypeError('a reply to no command');
-    }
-    const reply = call.gathered === undefined ? given : gather(call.gathered, given);
-    if (reply === INCOMPLETE) {
-      return;
-    }
+  private answer(call: Call, reply: unknown): void {
     this.calls[this.first] = undefined;
     this.first += 1;
     if (this.first === this.calls.length || this.first >= DONE_MAX) {
       this.calls.splice(0, this.first);
       this.first = 0;
     }
-    const { isLate, parts, script } = call;
-    if (isLate) {
+    if (call.isLate) {
       return;
     }
     this.timelyAt = this.step;
     if (reply instanceof ReplyError) {
-      if (script !== undefined && parts?.[0] === 'EVALSHA' && isUnknownScript(reply)) {
-        const inFull = ['EVAL', script.text, ...parts.slice(2)];
-        this.write({ ...call, parts: inFull, step: this.step }, [inFull]);
-      } else {
-        fail(call, reply);
-      }
-      if (reply.message.startsWith('READONLY')) {
-        // A failover has made it a replica: the next connection finds the primary.
-        this.stream?.destroy();
-      }
+      this.reject(call, reply);
       return;
     }
-    call.resolve(reply);
+    call.report(false);
+    const { settle } = call;
+    if (call.isDurable && this.options.replicas > 0) {
+      const unavailable = (): void => settle.reject(new VaultError('store_unavailable'));
+      this.untilReplicated().then((isDone) => (isDone ? settle.resolve(reply) : unavailable()), unavailable);
+    } else {
+      settle.resolve(reply);
+    }
+  }
+
+  private reject(call: Call, error: ReplyError): void {
+    if (error.message.startsWith('NOSCRIPT') && call instanceof ScriptCall && !call.isInFull) {
+      call.isInFull = true;
+      this.add(call);
+    } else if (!this.cluster?.redirect(call, error, this)) {
+      this.fail(call, error);
+    }
+    if (error.message.startsWith('READONLY')) {
+      // A failover has made it a replica: the next connection finds the primary.
+      this.stream?.destroy();
+    }
+  }
+
+  /** Returns whether the replicas have all writes that this connection was answered before. One WAIT is in flight at a time. */
+  private untilReplicated(): Promise<boolean> {
+    const { replicas } = this.options;
+    const { stream } = this;
+    const ask = async (): Promise<boolean> => {
+      if (this.stream !== stream) {
+        return false;
+      }
+      this.nextWait = undefined;
+      const startedAt = performance.now();
+      const timeoutMs = this.isWaitShort ? WAIT_MS_SHORT : WAIT_MS;
+      const count = asCount(await this.command('WAIT', [replicas, timeoutMs]));
+      this.isWaitShort = count < replicas;
+      if (this.isWaitShort) {
+        this.options.onCall?.('WAIT', startedAt, true);
+      }
+      return !this.isWaitShort;
+    };
+    if (this.nextWait === undefined) {
+      this.nextWait = this.lastWait.then(ask, ask);
+      this.lastWait = this.nextWait;
+    }
+    return this.nextWait;
   }
 
   /**
@@ -248,7 +393,7 @@ export class Wire {
       if (call === undefined || this.step - call.step <= REPLY_STEPS_MAX) {
         break;
       }
-      fail(call, new Error('no reply in time'));
+      this.fail(call, new Error('no reply in time'));
       call.isLate = true;
     }
     if (this.first < this.calls.length && this.step - this.timelyAt > CONNECTION_STEPS_MAX) {
@@ -256,18 +401,4 @@ export class Wire {
       this.lose();
     }
   }
-}
-
-function fail({ isLate, reject }: Call, error: Error): void {
-  if (!isLate) {
-    reject(error);
-  }
-}
-
-/** Adds a reply to those of its call: all of them, the first error among them, or `INCOMPLETE`. */
-function gather({ replies, length }: Gathered, reply: unknown): unknown {
-  replies.push(reply);
-  return replies.length < length
-    ? INCOMPLETE
-    : (replies.find((each) => each instanceof ReplyError) ?? replies);
 }

@@ -1,11 +1,11 @@
-import type { CallBounds } from '../call/bounds.ts';
 import { errorOf, isOutcomeUnknown } from '../call/outcome.ts';
+import { CallRoom } from '../call/room.ts';
 import type { CallSender } from '../call/send.ts';
 import type { Certificates, ClientCredential } from '../certificate/certificates.ts';
 import type { Connections } from '../connection/connections.ts';
 import type { Connection } from '../connection/schema.ts';
+import { untilClosed } from '../core/byte-stream.ts';
 import type { Clock } from '../core/clock.ts';
-import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
@@ -16,6 +16,7 @@ import { headersToReturn, headersToSend } from '../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
 import { type Showing, staysAsItIs } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
@@ -77,7 +78,7 @@ export class Relay {
     private readonly reader: ItemReader,
     private readonly rejections: Rejections,
     private readonly sender: CallSender,
-    private readonly bounds: CallBounds,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
@@ -102,18 +103,18 @@ export class Relay {
     if (clientCertId !== undefined && clientCert === undefined) {
       throw new VaultError('certificate_not_found', { field: 'connection' });
     }
-    const { room, leave } = this.bounds.enter(account.aid, input.body.length);
+    const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
     try {
       const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
-      await this.metering.settleAhead(ctx, 'proxy_attempt');
+      await this.metering.countNow(ctx, 'proxy_attempt');
       const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
       if (reply.body instanceof ReadableStream) {
-        return { ...reply, body: leaveWhenRead(reply.body, leave) };
+        return { ...reply, body: untilClosed(reply.body, release) };
       }
-      leave();
+      release();
       return reply;
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
   }
@@ -146,9 +147,6 @@ export class Relay {
           return made;
         }
         rejectAbandoned(ctx);
-        if (made.kind === 'ready') {
-          this.metering.countAhead(ctx, 'proxy_attempt');
-        }
         const logged = await this.logUses(key, tokens, made.logEntries);
         return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
       });
@@ -166,7 +164,7 @@ export class Relay {
     }
   }
 
-  /** Fills with all items as they were read, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
+  /** Fills with all items, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
   private async readAndFill<T>(
     { kid, gen }: KeyRef,
     tokens: readonly string[],
@@ -174,15 +172,19 @@ export class Relay {
     fillBy: (found: readonly (ItemParts | undefined)[]) => Promise<T>,
   ): Promise<T | Fenced> {
     const found = await Promise.all(tokens.map((token) => readParts(kid, token)));
-    const filled = found.includes(undefined)
-      ? undefined
-      : await recover(fillBy(found), 'integrity_failed', undefined);
-    if (filled !== undefined) {
-      return filled;
+    try {
+      return await fillBy(found);
+    } catch (error) {
+      const code = error instanceof VaultError ? error.code : undefined;
+      const isOfItem = code === 'integrity_failed' || code === 'placeholder_unknown';
+      for (const token of isOfItem ? tokens : []) {
+        const fenced = await this.itemStore.fenceOf(this.itemStore.bucketOf(kid, token), gen);
+        if (fenced) {
+          return fenced;
+        }
+      }
+      throw error;
     }
-    const again = await Promise.all(tokens.map((token) => this.itemStore.read(kid, token, gen)));
-    const fenced = again.find((item): item is Fenced => item !== undefined && item.kind !== 'item');
-    return fenced ?? fillBy(again.map((item) => (item?.kind === 'item' ? item : undefined)));
   }
 
   /** Logs the use of the opened items; returns a reason to retry. Rejects if an item is gone. */
@@ -218,12 +220,12 @@ export class Relay {
     const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
     const startedAt = performance.now();
     // A reply that must be read to be shown is read whole.
-    const stream = crypto.passes(showing, isPassedOn);
+    const stream = crypto.passTo(showing, isPassedOn);
     const result = await this.thirdParties.relay({
       ...{ owner: senderOf(aid, ctx.account.credential?.id), hosts: ctx.account.hosts },
       ...{ request: ready.request, clientCert, room, stream },
       deadlineMs: sending.shown.timeout_ms ?? DEADLINE_MS,
-      decodes: stream && crypto.passes(showing, ({ secrets }) => secrets.length > 0),
+      decodes: stream && crypto.passTo(showing, ({ secrets }) => secrets.length > 0),
     });
     this.sender.recordAttempt(names, 1, startedAt, result);
     if (!result.ok) {
@@ -239,7 +241,7 @@ export class Relay {
     if (!(body instanceof Uint8Array) || stream) {
       return { status, headers, body, secrets: showing.map(({ secrets }) => secrets) };
     }
-    if (crypto.passes(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
+    if (crypto.passTo(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
       return { status, headers, body };
     }
     const shown = await crypto.showRelay({ aid, showing, status, headers, body });
@@ -285,14 +287,6 @@ function namedTokens(input: RelayInput): readonly string[] {
   const { buffer, byteOffset, length } = input.body;
   const { query, headers, body } = textsOf(input, Buffer.from(buffer, byteOffset, length).toString('latin1'));
   return tokensOf([query, ...headers, body]);
-}
-
-/** Passes a body on, and calls `leave` when it has ended or is cancelled. */
-function leaveWhenRead(body: ReadableStream<Uint8Array>, leave: () => void): ReadableStream<Uint8Array> {
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  // The reader of the body gets its error.
-  body.pipeTo(writable).then(leave, leave);
-  return readable;
 }
 
 /** The headers of a reply whose caller sees named members only. */

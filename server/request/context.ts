@@ -57,29 +57,12 @@ export function senderOf(aid: string, credentialId: string | undefined): string 
 
 export type RequestSource = RequestOrigin['source'];
 
-/** Counts that were handed over before the outcome of their request was known. */
-export interface UsageAhead {
-  readonly aid: string;
-  readonly day: string;
-  readonly counts: ReadonlyMap<string, number>;
-  readonly stored: Promise<void>;
-  /** The operation that metrics count after the request has succeeded. */
-  operation: MeterOperation | undefined;
-}
-
-/** The slot of a request in the short work in flight. */
-export interface InFlightSlot {
-  readonly work: 'write' | 'read';
-  /** The account, or the source of a request without one. */
-  readonly account: string;
-  readonly queue: string;
-}
-
 /** Counts of a request for its account. Only metering reads and changes it. */
 export interface RequestUsage {
-  /** Operations that are not handed over yet. */
-  counted: Map<string, number> | undefined;
-  ahead: UsageAhead | undefined;
+  /** The operation that is counted with the request. */
+  operation: MeterOperation | undefined;
+  /** True if the request is counted, perhaps by the script of its operation. */
+  isCounted: boolean;
 }
 
 /** One request, from its arrival to its log line, as one object that is passed explicitly. */
@@ -100,8 +83,6 @@ export interface RequestContext extends RequestOrigin {
   readonly request?: { readonly signal: AbortSignal };
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
-  /** Acquired and released by admission alone, once. */
-  slot: InFlightSlot | undefined;
 }
 
 export type AccountContext = RequestContext & { readonly account: Account };
@@ -114,10 +95,9 @@ export function createContext(origin: RequestOrigin): RequestContext {
     credentialId: undefined,
     account: undefined,
     signInProof: undefined,
-    usage: { counted: undefined, ahead: undefined },
+    usage: { operation: undefined, isCounted: false },
     change: undefined,
     idempotencyKey: undefined,
-    slot: undefined,
   };
 }
 

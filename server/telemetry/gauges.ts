@@ -25,12 +25,10 @@ export interface JobStats {
   inFlight(): number;
 }
 
-interface AdmissionGauges {
-  /** Short operations that hold a concurrency slot. */
-  readonly running: number;
-  /** All admitted operations, by class. */
-  readonly inFlight: Readonly<Record<string, number>>;
-}
+/** Classes of the limiter: those of requests, and those of the lanes of the threads but the hot one. */
+type GaugedClass = 'write' | 'read' | 'list' | 'open' | 'page' | 'unlock' | 'guess';
+/** Units in use, and requests or jobs that wait, by class. */
+type WorkStats = Readonly<Record<GaugedClass, { readonly used: number; readonly waiting: number }>>;
 
 /** Sources of the gauges, read at a scrape. */
 export interface GaugeSources {
@@ -40,7 +38,7 @@ export interface GaugeSources {
   /** The start of the newest complete backup, in ms since 1970; 0 if there was none. */
   readonly lastBackup: () => Promise<number>;
   readonly jobs: JobStats;
-  readonly work: () => AdmissionGauges;
+  readonly work: () => WorkStats;
   /** True if expired verification codes have left the append-only files; undefined while there are none. */
   readonly isSadRewritten: () => boolean | undefined;
   /** On the server that delivers access events: true if its last round has delivered all, and the number of waiting logs. */
@@ -125,20 +123,31 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
   add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', () =>
     jobs.inFlight(),
   );
-  add('vault_work_running', 'Short operations that hold a concurrency slot.', () => work().running);
+  add('vault_work_running', 'Short operations that hold a concurrency slot.', () => {
+    const { write, read } = work();
+    return write.used + read.used;
+  });
   addLabelledGauge(
     registry,
     'vault_work_in_flight',
     'Admitted operations in flight, by class.',
     'class',
-    () => work().inFlight,
+    () => {
+      const { write, read, list, open } = work();
+      const inFlight = Object.entries({ write, read, list, open });
+      return Object.fromEntries(inFlight.map(([name, { used, waiting }]) => [name, used + waiting]));
+    },
   );
   addLabelledGauge(
     registry,
     'vault_worker_jobs_queued',
     'Jobs that wait for a worker thread, by lane; cold and guess are Argon2id.',
     'lane',
-    () => threads().queued,
+    () => {
+      const { hot = 0, bulk = 0, cold = 0, guess = 0 } = threads().queued;
+      const { page, unlock, guess: guesses } = work();
+      return { hot, bulk: bulk + page.waiting, cold: cold + unlock.waiting, guess: guess + guesses.waiting };
+    },
   );
 }
 

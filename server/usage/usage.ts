@@ -1,11 +1,14 @@
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../core/concurrency.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { OPERATIONS } from '../core/operations.ts';
 import type { PriceTable } from '../core/settings.ts';
 import { formatExpiry } from '../domain/text/time.ts';
 import type { KeyOpener } from '../key/opener.ts';
-import type { AccountContext } from '../request/context.ts';
-import { type Metering, monthOf, requestsOf } from '../request/metering.ts';
+import type { Account, AccountContext } from '../request/context.ts';
+import type { UsageFolding } from '../request/folding.ts';
+import { monthOf, requestsOf } from '../request/metering.ts';
+import type { UsageStore } from '../request/usage-store.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from './price.ts';
 import type { Billing, Usage } from './schema.ts';
@@ -24,7 +27,8 @@ export class UsageReports {
 
   constructor(
     private readonly itemStore: ItemStore,
-    private readonly metering: Metering,
+    private readonly usageStore: UsageStore,
+    private readonly folding: UsageFolding,
     private readonly keys: KeyOpener,
     private readonly prices: PriceTable,
     private readonly now: Clock,
@@ -34,10 +38,10 @@ export class UsageReports {
   async billing({ account }: AccountContext): Promise<Billing> {
     const { prices } = this;
     const at = this.now();
-    const counts = await this.metering.read(account, monthOf(at));
+    const counts = await this.read(account, monthOf(at));
     let sum = NO_MONEY;
     const items = OPERATIONS.map((operation) => {
-      const count = Math.max(0, counts.get(operation) ?? 0);
+      const count = counts.get(operation) ?? 0;
       const unit_price = prices.prices[operation] ?? prices.default;
       const amount = timesMoney(parseMoney(unit_price), count);
       sum = addMoney(sum, amount);
@@ -56,32 +60,49 @@ export class UsageReports {
     }: { readonly month?: string | undefined; readonly by_day: boolean },
   ): Promise<Usage> {
     const [counts, held] = await Promise.all([
-      this.metering.read(account, month),
+      this.read(account, month),
       this.counting(account.aid, () => this.countHeld(account.aid)),
     ]);
     const { sum, ofDays } = requestsOf(counts, daysOf(month, this.now()));
     return { month, ...held, api_requests: sum, ...(by_day && { days: ofDays }) };
   }
 
+  /** Returns the counts of a month (`YYYY-MM`), by operation, with the requests of each day. */
+  async read({ aid }: Pick<Account, 'aid'>, month: string): Promise<ReadonlyMap<string, number>> {
+    await this.fold(aid);
+    return this.usageStore.read(aid, month);
+  }
+
+  /** Adds the counts of all buckets of an account to its own. */
+  async fold(aid: string): Promise<void> {
+    // A key that is damaged has no share in what the others have counted.
+    for await (const kids of this.kidsOf(aid, 'integrity_failed')) {
+      await this.folding.fold(aid, kids);
+    }
+  }
+
   private async countHeld(aid: string): Promise<Held> {
     let held: Held = { keys: 0, tokens: 0 };
-    let users = await this.keys.users({ aid }, undefined, KEYS_STEP);
-    while (users.length > 0) {
+    for await (const kids of this.kidsOf(aid, 'key_not_found')) {
       const counts = await Promise.all(
-        users.map((user) => this.semaphore(() => this.countTokens(aid, user))),
+        kids.map((kid) => this.semaphore(() => this.itemStore.countItems(kid))),
       );
-      for (const tokens of counts) {
-        held = tokens === undefined ? held : { keys: held.keys + 1, tokens: held.tokens + tokens };
-      }
-      users = await this.keys.users({ aid }, users.at(-1), KEYS_STEP);
+      held = { keys: held.keys + kids.length, tokens: counts.reduce((sum, n) => sum + n, held.tokens) };
     }
     return held;
   }
 
-  /** Counts the tokens of a key; undefined if it was deleted since the directory was read. */
-  private async countTokens(aid: string, user: string): Promise<number | undefined> {
-    const key = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
-    return key && this.itemStore.countItems(key.kid);
+  /** Yields the ids of the keys that an account has, in chunks, without those that are rejected with `skipped`. */
+  private async *kidsOf(aid: string, skipped: ErrorCode): AsyncGenerator<readonly string[]> {
+    const find = (user: string) => recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
+    let users = await this.keys.users({ aid }, undefined, KEYS_STEP);
+    while (users.length > 0) {
+      const found = await Promise.all(
+        users.map((user) => this.semaphore(() => recover(find(user), skipped, undefined))),
+      );
+      yield found.flatMap((key) => key?.kid ?? []);
+      users = await this.keys.users({ aid }, users.at(-1), KEYS_STEP);
+    }
   }
 }
 

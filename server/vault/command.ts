@@ -1,11 +1,9 @@
 import { CommandError, defineCommand } from '../cli/command.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
-import type { Metering } from '../request/metering.ts';
 import type { ItemRemover } from './remover.ts';
 
 interface Needs extends OperatorNeeds {
   readonly remover: ItemRemover;
-  readonly metering: Metering;
 }
 
 const OPTIONS = {
@@ -41,7 +39,6 @@ export const eraseCommand = defineCommand({
       let next_token: string | undefined;
       do {
         const erased = await needs.remover.erase(ctx, { user, reference, next_token });
-        await needs.metering.settle(ctx);
         deleted += erased.deleted;
         next_token = erased.nextToken;
         shown.at(deleted);

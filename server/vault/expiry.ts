@@ -87,13 +87,12 @@ export class ItemExpiry {
    */
   private async expiredOf(
     aid: string,
-    { kid, number }: Bucket,
+    bucket: Bucket,
     tokens: readonly string[],
     by: number,
   ): Promise<readonly ItemRemoval[]> {
-    const places = tokens.map((token) => ({ token, bucket: number }));
-    const replies = await this.store.readMany(kid, places, 'log');
-    const params = { aid, kid, tokens, references: null, now: 0, expiredBy: by };
+    const replies = await this.store.readMany([{ bucket, tokens }], 'log');
+    const params = { aid, kid: bucket.kid, tokens, references: null, now: 0, expiredBy: by };
     const proven = await proveRemovals(this.crypto, params, replies);
     return proven.filter((removal) => typeof removal !== 'string');
   }

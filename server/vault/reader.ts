@@ -2,12 +2,12 @@ import type { Opening } from '../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
 import type { ItemRef, ViewParams } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
-import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { type Done, done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
+import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from './card-metadata.ts';
 import type { ItemParts, ItemStore } from './store/items.ts';
@@ -32,11 +32,11 @@ export interface ReadView extends ViewParams {
 /** One reading of one item. */
 interface ReadRequest extends ItemRef {
   readonly view: ReadView;
-  /** Called when the item is opened, right before its reading is logged. */
-  readonly onOpened: () => void;
+  /** The operation that the reading and its request are counted as. */
+  readonly operation: 'decrypt' | 'retrieve';
 }
 
-/** Reads the parts of an item, as `ItemStore.readParts`. */
+/** Reads the parts of an item, as `ItemStore.read`. */
 export type ReadParts = (kid: string, token: string) => Promise<ItemParts | undefined>;
 
 /** Reads single items, of accounts and of retrieval endpoints. */
@@ -46,6 +46,7 @@ export class ItemReader {
     private readonly crypto: Crypto,
     private readonly keys: KeyOpener,
     private readonly cards: CardMetadataSource,
+    private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
 
@@ -54,7 +55,7 @@ export class ItemReader {
     ctx: AccountContext,
     key: KeyRef,
     opening: Opening,
-    { token, reference, view, onOpened }: ReadRequest,
+    { token, reference, view, operation }: ReadRequest,
   ): Promise<Done<Uint8Array | undefined> | Retry> {
     const { aid, kid } = key;
     const { rules, forcedMask, maskFields, wantsCard } = view;
@@ -70,14 +71,15 @@ export class ItemReader {
       return out;
     }
     rejectAbandoned(ctx);
-    onOpened();
-    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen);
+    const count = this.metering.requestFieldOf(operation);
+    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen, count);
     if (logged.kind !== 'appended') {
       return logged;
     }
     if (!logged.present[0]) {
       return done(undefined);
     }
+    this.metering.requestCounted(ctx, operation);
     const isBare = !wantsCard || Object.keys(out.card).length === 0;
     return done(isBare ? out.text : withCardMetadata(out.text, await this.cards.of(out.card)));
   }
@@ -88,47 +90,52 @@ export class ItemReader {
    */
   async check({ aid, kid }: KeyRef, { token, reference }: ItemRef): Promise<void> {
     const read = await this.store.read(kid, token);
-    if (read?.kind !== 'item') {
+    if (read === undefined) {
       throw new VaultError('token_not_found');
     }
     const params = { aid, kid, token, rule: 'check', reference, now: this.now() } as const;
     await this.crypto.describeItem({ params, meta: read.meta });
   }
 
-  /**
-   * Reads an item and opens it by `open`. The first read is not one step: an item that does not open, or seems to be
-   * missing, is read again in one step.
-   */
+  /** Reads an item and opens it by `open`. The fence says why an item is missing, or does not open, if its key has changed. */
   async readAndOpen<Opened>(
     { kid, gen }: KeyRef,
     token: string,
     open: (item: ItemParts) => Promise<Opened>,
     readParts?: ReadParts,
   ): Promise<Opened | Fenced | Done<undefined>> {
-    const found = await (readParts ? readParts(kid, token) : this.store.readParts(kid, token));
-    const opened = found && (await recover(open(found), 'integrity_failed', undefined));
-    if (opened !== undefined) {
-      return opened;
+    const fenceOf = () => this.store.fenceOf(this.store.bucketOf(kid, token), gen);
+    const item = await (readParts ? readParts(kid, token) : this.store.read(kid, token));
+    if (item === undefined) {
+      return (await fenceOf()) ?? done(undefined);
     }
-    const item = await this.store.read(kid, token, gen);
-    return item?.kind === 'item' ? open(item) : (item ?? done(undefined));
+    try {
+      return await open(item);
+    } catch (error) {
+      const isDamaged = error instanceof VaultError && error.code === 'integrity_failed';
+      const fenced = isDamaged ? await fenceOf() : undefined;
+      if (fenced === undefined) {
+        throw error;
+      }
+      return fenced;
+    }
   }
 
   /**
    * Starts reads of items that a request may need, if their key is unlocked: an unlock would take too long. The returned
-   * function returns each of these reads once, for the same key alone; any other read is a new one.
+   * function returns each item that was found once, for the same key alone; any other read is a new one.
    */
   startReads(account: Account, user: string, tokens: readonly string[]): ReadParts {
     const known = this.keys.recallId(account, user);
     const reads = new Map(
       known === undefined
         ? []
-        : tokens.map((token) => [token, this.store.readParts(known, token).catch(() => undefined)]),
+        : tokens.map((token) => [token, this.store.read(known, token).catch(() => undefined)]),
     );
-    return (kid, token) => {
+    return async (kid, token) => {
       const read = kid === known ? reads.get(token) : undefined;
       reads.delete(token);
-      return read ?? this.store.readParts(kid, token);
+      return (await read) ?? this.store.read(kid, token);
     };
   }
 }

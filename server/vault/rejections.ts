@@ -129,7 +129,7 @@ export class Rejections {
     const { kid } = 'kid' in item ? item : await this.keys.find({ aid }, item.user);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const read = await this.store.read(kid, token);
-      if (read?.kind !== 'item') {
+      if (read === undefined) {
         return;
       }
       const params = { ...actor, aid, kid, token, action, outcome, seen: read.logLength };

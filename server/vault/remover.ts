@@ -5,7 +5,7 @@ import type { Cursors } from '../core/cursors.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CLOSED_PAUSE_MS, type KeyOpener, type KeyRef } from '../key/opener.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { stringAt } from './list/page.ts';
@@ -36,7 +36,7 @@ export class ItemRemover {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly keys: KeyOpener,
     private readonly metering: Metering,
     private readonly cursors: Cursors,
@@ -70,12 +70,7 @@ export class ItemRemover {
           const rest = await this.removePiece(key, number, piece, outcomes, now, isSingle);
           isClosed ||= rest === 'closed';
           again.push(...(rest === 'closed' ? piece : rest));
-          const removed = piece.filter((item) => outcomes.get(item) === 'removed').length;
-          if (removed > 0) {
-            this.metering.count(ctx, 'delete', removed);
-            // The count of one of several pieces is stored at once, since the request may still fail.
-            await (isSingle ? undefined : this.metering.settle(ctx));
-          }
+          this.metering.counted('delete', piece.filter((item) => outcomes.get(item) === 'removed').length);
         }
       };
       const byBucket = Map.groupBy(left, ({ token }) => this.store.bucketOf(key.kid, token).number);
@@ -154,11 +149,10 @@ export class ItemRemover {
     isSingle: boolean,
   ): Promise<'closed' | readonly ItemRef[]> {
     // Fair queueing with listings; a single item is short work and does not wait.
-    const run = <T>(work: () => Promise<T>) => (isSingle ? work() : this.admission.piece(aid, work));
+    const run = <T>(work: () => Promise<T>) => (isSingle ? work() : this.limiter.run('piece', aid, work));
     const tokens = piece.map(({ token }) => token);
     const references = piece.map(({ reference }) => reference ?? null);
-    const places = tokens.map((token) => ({ token, bucket: number }));
-    const replies = await run(() => this.store.readMany(kid, places, 'log'));
+    const replies = await run(() => this.store.readMany([{ bucket: { kid, number }, tokens }], 'log'));
     const proven = await proveRemovals(this.crypto, { aid, kid, tokens, references, now }, replies);
     const removals: ItemRemoval[] = [];
     const provenItems: ItemRef[] = [];
@@ -172,7 +166,9 @@ export class ItemRemover {
       }
     }
     const removed =
-      removals.length === 0 ? [] : await run(() => this.store.remove({ kid, number }, removals));
+      removals.length === 0
+        ? []
+        : await run(() => this.store.remove({ kid, number }, removals, this.metering.fieldOf('delete')));
     if (removed === 'closed') {
       return removed;
     }
@@ -203,7 +199,7 @@ async function take(tokens: AsyncGenerator<string, void, undefined>, max: number
 export async function proveRemovals(
   crypto: Crypto,
   params: RemovalParams,
-  replies: Uint8Array | undefined,
+  [replies]: readonly Uint8Array[] = [],
 ): Promise<readonly (ItemRemoval | ErrorCode)[]> {
   if (replies === undefined) {
     throw new VaultError('integrity_failed'); // no metadata is so large

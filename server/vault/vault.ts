@@ -70,8 +70,8 @@ export class Vault {
           ttl,
           metadata,
           seed,
-          onSealed: () => this.metering.countAhead(ctx, 'store'),
-        };
+          operation: 'store',
+        } as const;
         return this.writer.storeUnder(ctx, key, request, (params) =>
           this.crypto.storeItem({ params, blob, passphrase, body }),
         );
@@ -96,8 +96,8 @@ export class Vault {
       const view = await viewOf(this.rules, ctx.account, input);
       const opened = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
         const opening = { kind: 'warm', blob, secret: passphrase } as const;
-        const onOpened = (): void => this.metering.countAhead(ctx, 'decrypt');
-        const read = await this.reader.openOne(ctx, key, opening, { token, reference, view, onOpened });
+        const request = { token, reference, view, operation: 'decrypt' } as const;
+        const read = await this.reader.openOne(ctx, key, opening, request);
         const isMissing = read.kind === 'done' && read.value === undefined;
         return isMissing ? provenMissing(this.crypto, key, blob, passphrase) : read;
       });
@@ -192,29 +192,25 @@ export class Vault {
     seed: string | undefined,
   ): Promise<Done<Replaced | undefined> | Retry> {
     const { token, reference, ttl, metadata } = input;
-    const item = await this.items.read(key.kid, token, key.gen);
-    if (!item) {
-      return provenMissing(this.crypto, key, blob, input.passphrase);
-    }
-    if (item.kind !== 'item') {
-      return item;
-    }
-    const params = {
-      ...actorOf(ctx, this.now()),
-      ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
-      wantsSummary: key.summary,
-      seen: item.logLength,
-      sadExpiresAt: this.writer.sadExpiry(),
-      bytesMax: BODY_BYTES.item,
-      forcedMask: sightOf(ctx.account) !== 'all',
-    };
     const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
-    const job = { params, opening, rules: applied, item, changes: input.body };
-    const sealed = await this.crypto.updateItem(job);
-    if (sealed.kind === 'warm_miss') {
-      return sealed;
-    }
-    this.metering.countAhead(ctx, 'update');
-    return this.writer.writeOver(key, item, sealed, seed);
+    const updated = await this.reader.readAndOpen(key, token, async (item) => {
+      const params = {
+        ...actorOf(ctx, this.now()),
+        ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
+        wantsSummary: key.summary,
+        seen: item.logLength,
+        sadExpiresAt: this.writer.sadExpiry(),
+        bytesMax: BODY_BYTES.item,
+        forcedMask: sightOf(ctx.account) !== 'all',
+      };
+      const job = { params, opening, rules: applied, item, changes: input.body };
+      const sealed = await this.crypto.updateItem(job);
+      if (sealed.kind === 'warm_miss') {
+        return sealed;
+      }
+      return this.writer.writeOver(ctx, 'update', key, item, sealed, seed);
+    });
+    const isMissing = updated.kind === 'done' && updated.value === undefined;
+    return isMissing ? provenMissing(this.crypto, key, blob, input.passphrase) : updated;
   }
 }

@@ -15,9 +15,10 @@ import type { Crypto } from '../crypto/client.ts';
 import { formatExpiry, formatStoredAt } from '../domain/text/time.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
 import { type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
+import type { Metering } from '../request/metering.ts';
 import type { CardMetadataSource } from './card-metadata.ts';
 import type { TokenInfo } from './schema.ts';
-import type { ItemStore, ItemWrite, LogEnd, StoredItem, WriteOutcome } from './store/items.ts';
+import type { ItemParts, ItemStore, ItemWrite, LogEnd, WriteOutcome } from './store/items.ts';
 
 /** More clashes in a row than random tokens can have. */
 export const CANDIDATES_MAX = 1_000;
@@ -40,8 +41,8 @@ export interface StoreRequest extends StoreOptions {
   readonly seed: string | undefined;
   /** Rejects an item that is stored already with `token_exists`. */
   readonly keeps?: boolean | undefined;
-  /** Called when the item is sealed, right before each attempt to write it: the request is valid. */
-  readonly onSealed?: () => void;
+  /** The operation that the written item and its request are counted as; undefined for data of a counted call. */
+  readonly operation?: 'store' | 'capture';
 }
 
 /** Writes items, of routes, endpoints and calls to third parties. */
@@ -53,6 +54,7 @@ export class ItemWriter {
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly cards: CardMetadataSource,
+    private readonly metering: Metering,
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {}
@@ -81,15 +83,18 @@ export class ItemWriter {
         return sealed;
       }
       rejectAbandoned(ctx);
-      request.onSealed?.();
       const { facts } = sealed;
       const write = { ...sealed, ...facts, seed };
-      let outcome = await this.store.write(key.kid, write);
+      const count = request.operation && this.metering.requestFieldOf(request.operation);
+      let outcome = await this.store.write(key.kid, write, count);
       if (outcome.kind === 'exists') {
-        outcome = await this.writeAfter(key.kid, params, write, outcome, request.keeps === true);
+        outcome = await this.writeAfter(key.kid, params, write, outcome, request.keeps === true, count);
       }
       switch (outcome.kind) {
         case 'ok':
+          if (request.operation !== undefined && !outcome.isRepeat) {
+            this.metering.requestCounted(ctx, request.operation);
+          }
           return done(await this.tokenInfo(facts, key.user, outcome));
         case 'closed':
         case 'stale':
@@ -108,17 +113,25 @@ export class ItemWriter {
     }
   }
 
-  /** Writes an item that was sealed again over the one that was read. A seed that was written already changes nothing. */
+  /**
+   * Writes an item that was sealed again over the one that was read, and counts the request with its operation. A seed that was
+   * written already changes and counts nothing.
+   */
   async writeOver(
+    ctx: AccountContext,
+    operation: 'update' | 'capture',
     { kid, user }: KeyRef,
-    before: StoredItem,
+    before: ItemParts,
     sealed: StoredParts,
     seed: string | undefined,
   ): Promise<Done<Replaced> | Retry> {
     const write = { ...sealed, ...sealed.facts, seed, replaces: before.meta };
-    const outcome = await this.store.write(kid, write);
+    const outcome = await this.store.write(kid, write, this.metering.requestFieldOf(operation));
     switch (outcome.kind) {
       case 'ok':
+        if (!outcome.isRepeat) {
+          this.metering.requestCounted(ctx, operation);
+        }
         return done({ kind: 'written', info: await this.tokenInfo(sealed.facts, user, outcome) });
       case 'closed':
       case 'stale':
@@ -212,6 +225,7 @@ export class ItemWriter {
     write: ItemWrite,
     found: WriteOutcome,
     keeps: boolean,
+    count: string | undefined,
   ): Promise<WriteOutcome> {
     let outcome = found;
     for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
@@ -219,7 +233,7 @@ export class ItemWriter {
         throw new VaultError('token_exists');
       }
       const logEntry = await this.sealEntry(params, write.token, outcome);
-      outcome = await this.store.write(kid, { ...write, logEntry });
+      outcome = await this.store.write(kid, { ...write, logEntry }, count);
     }
     return outcome;
   }

@@ -168,9 +168,9 @@ describe('a request after a change of its account on another server', () => {
       const answers = await Promise.all(Array.from({ length: 20 }, () => read(client, token)));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     }
-    expect(vault.opened.services.admission.stats()).toMatchObject({
-      running: 0,
-      inFlight: { write: 0, read: 0 },
+    expect(vault.opened.services.limiter.stats()).toMatchObject({
+      write: { used: 0, waiting: 0 },
+      read: { used: 0, waiting: 0 },
     });
   });
 });

@@ -57,7 +57,7 @@ async function jobsOf(work: () => Promise<unknown>): Promise<readonly string[]> 
   const run = pool.run.bind(pool);
   const jobs: string[] = [];
   Reflect.set(pool, 'run', (...given: Parameters<typeof run>) => {
-    jobs.push(Object.values(JOBS).find(({ kind }) => kind === given[0].kind)?.name ?? '');
+    jobs.push(Object.values(JOBS).find(({ kind }) => kind === given[0].job.kind)?.name ?? '');
     return run(...given);
   });
   await work().finally(() => Reflect.set(pool, 'run', run));

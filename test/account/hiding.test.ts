@@ -48,9 +48,9 @@ function watchJobs(server: TestVault): () => readonly string[] {
   const { pool } = server.opened;
   const run = pool.run.bind(pool);
   let jobs: string[] = [];
-  Reflect.set(pool, 'run', (job: JobRequest) => {
-    jobs.push(Object.values(JOBS).find(({ kind }) => kind === job.kind)?.name ?? '');
-    return run(job);
+  Reflect.set(pool, 'run', (request: JobRequest) => {
+    jobs.push(Object.values(JOBS).find(({ kind }) => kind === request.job.kind)?.name ?? '');
+    return run(request);
   });
   return () => {
     const taken = jobs;

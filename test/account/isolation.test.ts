@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { type Answer, PASSPHRASE, type Query, type Sending } from '../helpers/clients.ts';
 import { furnish, REPEATABLE } from '../helpers/furnish.ts';
 import { CARD, openProxyVault } from '../helpers/proxy.ts';
-import { isSharedByCaptures } from '../helpers/redis.ts';
 
 /** What of the other account a call names. */
 interface Names {
@@ -180,7 +179,7 @@ function seen(answer: Answer, names: Names): unknown {
 
 /** The records of everybody but the caller, as Redis has them. */
 async function recordsOfOthers(): Promise<ReadonlyMap<string, string>> {
-  const isKept = (key: string): boolean => !(key.includes(other.aid) || isSharedByCaptures(key));
+  const isKept = (key: string): boolean => !key.includes(other.aid);
   const keys = (await vault.raw.keys('*')).filter(isKept).sort();
   const dumps = await Promise.all(keys.map((key) => vault.raw.dumpBuffer(key)));
   return new Map(keys.map((key, at) => [key, dumps[at]?.toString('base64') ?? '']));

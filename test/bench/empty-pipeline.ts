@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { openRedis } from '../../server/redis/open.ts';
 import { ItemStore } from '../../server/vault/store/items.ts';
+import { bytes, list } from '../../workers/jobs/codec.ts';
 import { Pool } from '../../workers/pool/pool.ts';
 
 /** Bytes of what the vault stores for a card, and of the text that a reading gives. */
@@ -40,6 +41,7 @@ const pool = new Pool({
 await pool.ready();
 
 type Fields = readonly Uint8Array[];
+const FIELDS = list(bytes);
 
 /** The fields that a thread would make, made without one. */
 const SEALED: Fields = [sizes.item, sizes.meta, sizes.refMember, sizes.logEntry].map(
@@ -47,15 +49,19 @@ const SEALED: Fields = [sizes.item, sizes.meta, sizes.refMember, sizes.logEntry]
 );
 const OPENED: Fields = [new Uint8Array(sizes.text).fill(0x20), new Uint8Array(sizes.logEntry)];
 
+function run(kind: number, input: Fields): Promise<Fields> {
+  const job = { kind, input: FIELDS, output: FIELDS };
+  return pool.run({ job, input, lane: 'hot', deadlineMs: DEADLINE_MS });
+}
+
 function seal(reference: string, body: Uint8Array): Promise<Fields> {
   const params = Buffer.from(JSON.stringify({ kid: KID, reference, now: Date.now() }));
-  return pool.run({ kind: 0, fields: [params, PASSPHRASE, body], lane: 'hot', deadlineMs: DEADLINE_MS });
+  return run(0, [params, PASSPHRASE, body]);
 }
 
 function open(token: string, item: Uint8Array, meta: Uint8Array): Promise<Fields> {
   const params = Buffer.from(JSON.stringify({ kid: KID, token, now: Date.now() }));
-  const fields = [params, PASSPHRASE, item, meta];
-  return pool.run({ kind: 1, fields, lane: 'hot', deadlineMs: DEADLINE_MS });
+  return run(1, [params, PASSPHRASE, item, meta]);
 }
 
 async function store(
@@ -75,9 +81,9 @@ async function store(
 }
 
 async function read(token: string) {
-  const found = await itemStore.read(KID, token, GEN);
-  if (found?.kind !== 'item') {
-    throw new Error(found?.kind ?? 'missing');
+  const found = await itemStore.read(KID, token);
+  if (found === undefined) {
+    throw new Error('missing');
   }
   return found;
 }

@@ -83,5 +83,5 @@ export function parseOptions(args: readonly string[]): BenchOptions {
   }
   return isQuick
     ? { isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, stored: 2_000, cards, sections }
-    : { isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, stored: 10_000, cards, sections };
+    : { isQuick, seconds: 7, warmUpSeconds: 10, rounds: 3, repeats: 10, stored: 10_000, cards, sections };
 }

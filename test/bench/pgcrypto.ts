@@ -1,14 +1,17 @@
 /**
- * The same work by PostgreSQL with pgcrypto: an INSERT that encrypts a card to a public key, a SELECT that decrypts
- * one with the private key and its passphrase. Needs the distribution's postgresql, postgresql-contrib and gnupg.
+ * The same work by PostgreSQL with pgcrypto behind HTTP: cards are encrypted to a public key and decrypted with the private
+ * one. Needs the distribution's postgresql, postgresql-contrib and gnupg.
  */
-import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { decryptPlan, PLAIN, storePlan } from './cards.ts';
+import type { Load } from './load.ts';
 import type { Phase } from './phases.ts';
-import { guard, startPiped } from './processes.ts';
+import type { Plan } from './plan.ts';
+import { guard } from './processes.ts';
+import { OWNER, startProgram } from './servers.ts';
 
 const CARDS = 1_000;
-const PASSPHRASE = 'a-passphrase-for-measurements-only';
 const CARD =
   '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
 
@@ -96,67 +99,39 @@ function startPostgres(
   };
 }
 
-const STORE = `\\set n random(1, 1000000000)
-INSERT INTO cards (reference, data)
-  SELECT 'order-' || :n, pgp_pub_encrypt('${CARD}', dearmor(public)) FROM keys WHERE name = 'locked';
-`;
-function decryptSql(key: string, passphrase: string): string {
-  return `\\set id random(1, ${CARDS})
-SELECT pgp_pub_decrypt(data, dearmor(private), '${passphrase}') FROM cards_${key}, keys WHERE id = :id AND name = '${key}';
-`;
-}
-
-/** How often a second a script runs under pgbench, which tells no percentiles. */
-async function bench(folder: string, file: string, seconds: number, clients: number): Promise<number> {
-  const { prefix, env } = asPostgres(folder);
-  const child = startPiped(
-    [
-      ...[...prefix, 'pgbench', '-h', folder, '-U', 'bench', '-n', '-M', 'prepared'],
-      ...['-c', String(clients), '-j', '1', '-T', String(seconds), '-f', join(folder, file), 'postgres'],
-    ],
-    { cwd: folder, env },
-  );
-  const output = await new Response(child.stdout).text();
-  const rate = Number(/^tps = ([\d.]+)/m.exec(output)?.[1]);
-  if (!(rate > 0)) {
-    throw new Error(`pgbench failed: ${output.slice(-500)}`);
-  }
-  return rate;
-}
-
 /** Whether what it needs is on this machine. */
 export function hasPostgres(): boolean {
-  return binaries() !== '' && Bun.which('gpg') !== null && Bun.which('pgbench') !== null;
+  return binaries() !== '' && Bun.which('gpg') !== null;
 }
 
 /** A running PostgreSQL with its phases. */
 export interface Pgcrypto {
   readonly store: Phase;
   readonly decrypts: readonly Phase[];
-  readonly stop: () => void;
+  readonly stop: () => Promise<void>;
 }
 
-/** Tables of cards, sealed to a key that a passphrase locks, and to one without; the scripts of pgbench. */
+/** Cards that are sealed to a key that the passphrase of the requests locks, and after them as many to one without. */
 function makeTables(run: Run, folder: string, sql: (text: string) => string): void {
-  const keys = [
-    { name: 'locked', passphrase: PASSPHRASE },
-    { name: 'open', passphrase: '' },
-  ].map((each) => ({ ...each, ...newPgpKey(run, folder, each.name, each.passphrase) }));
-  sql('CREATE EXTENSION pgcrypto; CREATE TABLE keys (name text, public text, private text);');
-  sql('CREATE TABLE cards (id serial PRIMARY KEY, reference text NOT NULL, data bytea NOT NULL);');
-  sql('CREATE INDEX ON cards (reference);');
-  for (const { name, publicKey, privateKey, passphrase } of keys) {
-    sql(`INSERT INTO keys VALUES ('${name}', '${publicKey}', '${privateKey}');`);
-    sql(`CREATE TABLE cards_${name} AS SELECT n AS id, pgp_pub_encrypt('${CARD}', dearmor(public)) AS data
+  sql('CREATE EXTENSION pgcrypto; CREATE TABLE keys (name text PRIMARY KEY, public text, private text);');
+  sql(`CREATE TABLE cards (id serial PRIMARY KEY, key text NOT NULL, reference text NOT NULL, data bytea NOT NULL,
+         stored_at timestamptz NOT NULL DEFAULT now());
+       CREATE INDEX ON cards (reference);`);
+  for (const [name, passphrase] of [
+    ['locked', OWNER['X-Vault-Passphrase']],
+    ['open', ''],
+  ] as const) {
+    const { publicKey, privateKey } = newPgpKey(run, folder, name, passphrase);
+    sql(`INSERT INTO keys VALUES ('${name}', '${publicKey}', '${privateKey}');
+         INSERT INTO cards (key, reference, data)
+         SELECT name, 'order-' || n, pgp_pub_encrypt('${CARD}', dearmor(public))
          FROM keys, generate_series(1, ${CARDS}) n WHERE name = '${name}';
-         CREATE UNIQUE INDEX ON cards_${name} (id); ANALYZE;`);
-    writeFileSync(join(folder, `${name}.sql`), decryptSql(name, passphrase));
+         ANALYZE;`);
   }
-  writeFileSync(join(folder, 'store.sql'), STORE);
 }
 
-/** Starts a server of its own below `folder`, with cards in it. */
-export function startPgcrypto(folder: string): Pgcrypto {
+/** Starts a server of its own below `folder`, with cards in it, and the service. */
+export async function startPgcrypto(folder: string, load: Load): Promise<Pgcrypto> {
   mkdirSync(folder);
   if (process.getuid?.() === 0) {
     const uid = Number(Bun.spawnSync(['id', '-u', 'postgres']).stdout.toString());
@@ -164,22 +139,29 @@ export function startPgcrypto(folder: string): Pgcrypto {
     Bun.spawnSync(['chmod', '711', join(folder, '..')]);
   }
   const run = createRun(folder);
-  const { sql, stop } = startPostgres(run, folder);
-  makeTables(run, folder, sql);
-  const phase = (name: string, file: string): Phase => ({
+  const postgres = startPostgres(run, folder);
+  makeTables(run, folder, postgres.sql);
+  const service = await startProgram('pgcrypto-service.ts', [folder]);
+  const plan = (first: number) =>
+    decryptPlan(
+      PLAIN,
+      Array.from({ length: CARDS }, (_, n) => `token=${first + n}`),
+    );
+  // The CPU time of PostgreSQL is spread over its processes, and not measured.
+  const phase = (name: string, own: Plan): Phase => ({
     name,
-    isScaled: false,
-    run: async (seconds, connections) => {
-      const rate = await bench(folder, file, seconds, connections);
-      return { requests: Math.round(rate * seconds), seconds };
-    },
+    isScaled: true,
+    run: (seconds, connections) => load.forSeconds(service.port, own, seconds, connections),
   });
   return {
-    store: phase('store: pgcrypto', 'store.sql'),
+    store: phase('store: pgcrypto', storePlan(PLAIN)),
     decrypts: [
-      phase('decrypt: pgcrypto, key locked', 'locked.sql'),
-      phase('decrypt: pgcrypto, key open', 'open.sql'),
+      phase('decrypt: pgcrypto, key locked', plan(1)),
+      phase('decrypt: pgcrypto, key open', plan(CARDS + 1)),
     ],
-    stop,
+    stop: async () => {
+      await service.stop();
+      postgres.stop();
+    },
   };
 }

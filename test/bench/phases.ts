@@ -94,7 +94,7 @@ async function measureAt(
   return phases.map((phase) => summarize(phase.name, connections, measured.get(phase) ?? []));
 }
 
-/** Measures phases in turns with 32 connections, and those that are scaled with fewer and more, one round of each. */
+/** Measures phases in turns with 32 connections, and those that are scaled with fewer and more. */
 export async function comparePhases(
   phases: readonly Phase[],
   {
@@ -110,7 +110,7 @@ export async function comparePhases(
   const rows = await measureAt(phases, CONNECTIONS, rounds, seconds);
   const scaled = phases.filter(({ isScaled }) => isScaled);
   for (const connections of sections.has('connections') ? OTHER_CONNECTIONS : []) {
-    rows.push(...(await measureAt(scaled, connections, 1, seconds)));
+    rows.push(...(await measureAt(scaled, connections, rounds, seconds)));
   }
   return rows.toSorted((a, b) => a.connections - b.connections);
 }

@@ -81,6 +81,7 @@ const RATIOS: readonly (readonly [operation: string, other: string, aim?: Aim])[
   ['decrypt', 'empty pipeline', { least: 0.85 }],
   ['capture', 'no-op', { least: 0.15 }],
   ['store', 'pgcrypto'],
+  ['decrypt', 'pgcrypto, key open'],
   ['store', 'plain script', { least: 0.4 }],
   ['decrypt', 'plain script'],
 ];

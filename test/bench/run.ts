@@ -64,14 +64,15 @@ async function measureSideBySide(bench: Bench): Promise<void> {
     if (isWanted && !hasPostgres()) {
       say('leaving out pgcrypto: PostgreSQL, its contrib modules or gnupg are not installed');
     }
-    const pgcrypto = isWanted && hasPostgres() ? startPgcrypto(join(bench.folder, 'postgres')) : undefined;
+    const pgcrypto =
+      isWanted && hasPostgres() ? await startPgcrypto(join(bench.folder, 'postgres'), bench.load) : undefined;
     try {
       for (const [, doing, measure] of wanted) {
         say(doing);
         await measure(bench, { ...compared, vault, pgcrypto });
       }
     } finally {
-      pgcrypto?.stop();
+      await pgcrypto?.stop();
       await compared.stop();
     }
   } finally {
@@ -97,7 +98,7 @@ async function measure(bench: Bench): Promise<void> {
 
 const HEADS: Readonly<Record<keyof ReturnType<typeof tablesOf>, string>> = {
   ratios:
-    'Ratios of requests a second and of CPU time, measured in turns with 32 connections. On a busy machine only those of\nCPU time are steady. What is compared:\n  no-op           answers JSON and does nothing\n  empty pipeline  the same scripts in Redis and the same threads, which answer at once: the most that is possible\n  plain script    AES-GCM and one synced write, without anything that makes a vault\n  pgcrypto        PostgreSQL with a public key, every commit synced',
+    'Ratios of requests a second and of CPU time, measured in turns with 32 connections. On a busy machine only those of\nCPU time are steady. What is compared:\n  no-op           answers JSON and does nothing\n  empty pipeline  the same scripts in Redis and the same threads, which answer at once: the most that is possible\n  plain script    AES-GCM and one synced write, without anything that makes a vault\n  pgcrypto        an HTTP service on PostgreSQL with a public key, every commit synced',
   prices: 'What each promise costs: every row does what the row above it does, and one thing more',
   operations: 'All requests: rate, latency, and microseconds of CPU of one request by thread',
   figures: 'Other figures',

@@ -6,7 +6,7 @@ import { heapStats } from 'bun:jsc';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { decodeFrame } from '../../workers/pool/frame.ts';
+import { FrameReader } from '../../workers/pool/frame.ts';
 import { type Server, startProgram } from '../bench/servers.ts';
 import { median } from '../bench/stats.ts';
 import { localProxy } from '../helpers/proxy.ts';
@@ -64,7 +64,9 @@ function countFrames(): void {
   const { postMessage } = Worker.prototype;
   Worker.prototype.postMessage = function (message: ArrayBuffer, ...rest: never[]) {
     frames += 1;
-    jobs += decodeFrame(message).length;
+    for (const reader = new FrameReader(message); reader.next(); ) {
+      jobs += 1;
+    }
     return postMessage.call(this, message, ...rest);
   };
 }

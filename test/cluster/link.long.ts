@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { InstallationStore } from '../../server/installation/store.ts';
 import type { RedisLink } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
+import { parseReply } from '../../server/redis/resp.ts';
 import { findUnsafe } from '../../server/redis/safety.ts';
 import { type ClusterNode, startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 
@@ -43,24 +44,23 @@ test('the commands of one turn go to their nodes without a redirection', async (
   }
 });
 
-test('lists are read from all nodes in their order, what is missing as an empty string', async () => {
-  await Promise.all(keys.map((key, i) => link.write('HSET', [key, 'f', `${i}`])));
-  const commands = [...keys.toReversed(), '{none}'].map((key) => ['HMGET', key, 'f', 'g']);
-  const lists = [...keys.keys()].reverse().map((i) => `*2\r\n$1\r\n${i}\r\n$0\r\n\r\n`);
-  const replies = `${lists.join('')}*2\r\n$0\r\n\r\n$0\r\n\r\n`;
-  expect(String(await link.readLists(commands, replies.length))).toBe(replies);
-  expect(await link.readLists(commands, replies.length - 1)).toBeUndefined();
-});
-
-test('commands that are read together are answered in their order', async () => {
-  const [key = ''] = keys;
-  await link.write('HSET', [key, 'f', '1']);
-  const [first, second] = await link.readEach([
-    ['HMGET', key, 'f', 'none'],
-    ['HGET', key, 'none'],
-  ]);
-  expect((first as unknown[]).map(String)).toEqual(['1', 'null']);
-  expect(second).toBeNull();
+test('commands that are read together are answered in their order by the node of their key', async () => {
+  await Promise.all(keys.map((key, i) => link.write('HSET', [key, 'f', Buffer.of(0xff, 0x30 + i)])));
+  const read = await Promise.all(
+    keys.map((key) => {
+      const commands = [
+        ['HMGET', key, 'f', 'none'],
+        ['HGET', key, 'none'],
+      ];
+      return link.readTogether(commands, 1_000);
+    }),
+  );
+  for (const [i, replies] of read.entries()) {
+    const [[first, second], third] = parseReply(replies ?? Buffer.of()) as [unknown[], unknown];
+    expect(first).toEqual(Buffer.of(0xff, 0x30 + i));
+    expect([second, third]).toEqual([null, null]);
+  }
+  expect(await link.readTogether([['HGET', keys[0] ?? '', 'f']], 9)).toBeUndefined();
 });
 
 test('a write whose connection breaks before the answer fails, and is not sent a second time', async () => {
@@ -79,6 +79,9 @@ test('a write whose connection breaks before the answer fails, and is not sent a
   }
   await outcome;
   await Promise.all(silent);
+  while (!link.isConnected()) {
+    await Bun.sleep(5);
+  }
   expect(await link.command('GET', [key])).toEqual(Buffer.from('2'));
 });
 

@@ -31,6 +31,10 @@ test.each(
   expect(spellings(name).filter(isSadName)).toEqual([]);
 });
 
+test('a name may have letters that are of ASCII only in lower case', () => {
+  expect(['pin_bloc\u212a', 'PIN-BLOC\u212a', '\u212apin'].map(isSadName)).toEqual([true, true, false]);
+});
+
 test('other names are not', () => {
   const others =
     words(`cvv3 pincode pin_code x.cvv __proto__ verification_code tracking track_id track spinblock

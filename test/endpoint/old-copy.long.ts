@@ -10,12 +10,12 @@ import { type OpenedMeta, openMeta } from '../../workers/crypto/item/meta.ts';
 import { type UnlockedKey, unlockedKey } from '../../workers/crypto/key/unlocked.ts';
 import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { whenReady } from '../../workers/crypto/primitives/not-yet.ts';
 import { ServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { type AccountClient, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { type Copy, copyOf, putBack } from '../maintenance/copies.ts';
+import { openWhenReady } from '../workers/crypto/fixture.ts';
 import { changePassphrase, ended } from './kinds.ts';
 
 const MASTER_KEY = new Uint8Array(32).fill(11);
@@ -292,7 +292,8 @@ describe('an attacker with the master key, both copies, the old secrets and the 
     { item, meta, sad }: Stored,
   ): Promise<Uint8Array> => {
     const request = { ...ids(), token, key, item, meta, ...(sad ? { sad } : {}), nowMs: Date.now() };
-    const { part0 } = await whenReady(() => openItem(request));
+    const parts = [item, ...(sad ? [sad] : [])];
+    const { part0 } = await openWhenReady(key, ids(), parts, () => openItem(request));
     return part0;
   };
 

@@ -10,7 +10,6 @@ import {
   type Use,
   useEndpoint,
 } from '../helpers/endpoints.ts';
-import { isSharedByCaptures } from '../helpers/redis.ts';
 import { sealingKey } from '../helpers/sealing.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { type Copy, copyOf } from '../maintenance/copies.ts';
@@ -46,12 +45,12 @@ beforeAll(async () => {
 afterAll(() => vault.close());
 
 /** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
-const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
+const NOTED = /^\{a:[^}]*\}(u:|uf$|log$)|^\{[^:}]+\.\d+\}n$|^\{audit\}$/;
 
 /** Everything in Redis but for what was noted, and what lasts two minutes. */
 async function everything(): Promise<Copy> {
   const all = await copyOf(vault.raw, '*');
-  return new Map([...all].filter(([name]) => !NOTED.test(name) && !isSharedByCaptures(name)));
+  return new Map([...all].filter(([name]) => !NOTED.test(name)));
 }
 /** The same without the log of the item, which has refusals too. */
 async function unlogged(): Promise<unknown> {

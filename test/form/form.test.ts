@@ -219,7 +219,6 @@ test('forms cost nothing but are counted as requests', async () => {
   await read();
   await page(id);
   await remove(id);
-  await vault.opened.services.metering.flush();
   const after = await vault.usage(owner);
   const others = Object.keys(after).filter((name) => after[name] !== before[name]);
   expect(others).toEqual(['api_requests']);

@@ -11,7 +11,8 @@ import {
 } from '../../workers/crypto/log/audit-entry.ts';
 import { openLogEntry, sealLogEntry } from '../../workers/crypto/log/entry.ts';
 import { concat, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { decodeFrame, encodeFrame } from '../../workers/pool/frame.ts';
+import { bytes, list } from '../../workers/jobs/codec.ts';
+import { FrameReader, FrameWriter } from '../../workers/pool/frame.ts';
 import {
   IDS as ENDPOINT_IDS,
   JSON_BYTES,
@@ -93,11 +94,16 @@ async function sealedFormats(): Promise<Format[]> {
 }
 
 function frameFormat(): Format {
-  const frame = encodeFrame([{ kind: 3, id: 7, fields: [utf8('one'), filled(40, 1)] }]);
+  const fields = list(bytes);
+  const writer = new FrameWriter();
+  writer.message(7, 3, fields, [utf8('one'), filled(40, 1)]);
   return {
     name: 'frame between threads',
-    record: new Uint8Array(frame),
-    read: (bytes) => decodeFrame(bytes.slice().buffer as ArrayBuffer),
+    record: new Uint8Array(writer.take()),
+    read: (given) => {
+      const reader = new FrameReader(new Uint8Array(given).buffer);
+      return reader.next() ? reader.value(fields) : undefined;
+    },
     isSealed: false,
   };
 }

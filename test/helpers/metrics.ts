@@ -50,6 +50,7 @@ export async function scrape(handle: Handle): Promise<Scrape> {
 /** The `/metrics` of a server with every feature, before its first request. */
 export async function renderAll(): Promise<string> {
   const metrics = new Metrics();
+  const idle = { used: 0, waiting: 0 };
   metrics.watch({
     threads: () => ({
       ...{ queued: { hot: 0, bulk: 0, cold: 0, guess: 0 }, coldRunning: 0, threadsAlive: 1, threadsBusy: 0 },
@@ -65,7 +66,7 @@ export async function renderAll(): Promise<string> {
     jobs: { queued: async () => 0, inFlight: () => 0 },
     isSadRewritten: () => true,
     sink: () => ({ isOk: true, backlog: 0 }),
-    work: () => ({ running: 0, inFlight: {} }),
+    work: () => ({ write: idle, read: idle, list: idle, open: idle, page: idle, unlock: idle, guess: idle }),
   });
   const text = await metrics.render();
   metrics.close();

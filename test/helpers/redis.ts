@@ -13,11 +13,6 @@ const ON_CLUSTER = process.env['VAULT_TEST_REDIS'] === 'cluster';
 /** With `VAULT_TEST_REDIS=limited` the vault comes as the user that docs/guides/production.md limits it to. */
 const IS_LIMITED = process.env['VAULT_TEST_REDIS'] === 'limited';
 
-/** Whether a key of Redis is what captures have alike, which goes by itself within two minutes. */
-export function isSharedByCaptures(key: string): boolean {
-  return /^\{[^:}]+\.\d+\}q/.test(key);
-}
-
 /** A redis-server of the tests' own, on a unix socket in a temporary folder, or a Cluster in the place of it. */
 export interface TestRedis {
   /** Where the vault finds it. */

@@ -256,8 +256,7 @@ async function openServer(
     kidOf: async ({ aid }, user) => (await opened.services.keyOpener.find({ aid }, user)).kid,
     usage: async ({ aid }) => {
       const month = new Date(now()).toISOString().slice(0, 7);
-      const counts = await opened.stores.usageStore.read(aid, month);
-      return usageOf(counts);
+      return usageOf(await opened.services.usage.read({ aid }, month));
     },
     secondServer: (other) => openTestVault({ ...settings, ...other, redis, join: true }),
     close: async () => {

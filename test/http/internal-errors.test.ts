@@ -126,7 +126,7 @@ function breakSending(): void {
 
 /** Lets a job run in a thread in which every job fails. */
 function breakJob(name: 'storeItem'): void {
-  const faulty = createCrypto(faultyPool);
+  const faulty = createCrypto(faultyPool, vault.opened.services.limiter);
   remember(spyOn(vault.opened.crypto, name).mockImplementation(faulty[name] as never));
 }
 
@@ -156,7 +156,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'TypeError',
-    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
+    places: [IN_THREAD, /workers\/pool\/thread\.ts:\d+/],
   },
   {
     layer: 'store: a call throws',

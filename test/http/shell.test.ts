@@ -6,7 +6,6 @@ import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
 import type { Metering } from '../../server/request/metering.ts';
 import { Metrics } from '../../server/telemetry/metrics.ts';
-import type { UsageReports } from '../../server/usage/usage.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { Vault } from '../../server/vault/vault.ts';
 import { createClient, samplePath } from './client.ts';
@@ -126,20 +125,6 @@ describe('refusals', () => {
     ]);
   });
 
-  test('a reply that cannot be written gives back what was counted for it', async () => {
-    const taken: string[] = [];
-    const client = createClient({
-      http: { ...createStubParts().http, checkReplies: false },
-      usage: stub<UsageReports>({ billing: async () => ({ amount: 1n }) as never }),
-      metering: stub<Metering>({
-        request: async () => void taken.push('counted'),
-        takeBack: () => void taken.push('taken back'),
-      }),
-    });
-    expect((await client.send('GET', '/v1/billing')).error.code).toBe('internal');
-    expect(taken).toEqual(['counted', 'taken back']);
-  });
-
   test('a reply that does not fit its schema is a bug', async () => {
     const { accounts } = createStubParts();
     const whoami = async () => ({ ...(await accounts.whoami({} as never)), user: 7 as never });
@@ -159,7 +144,7 @@ describe('refusals', () => {
     };
     const client = createClient({
       trees: stub<VaultTrees>({ list: async () => ({ stream }) }),
-      metering: stub<Metering>({ request, takeBack: () => undefined }),
+      metering: stub<Metering>({ request }),
     });
     const answer = await client.send('GET', '/v1/vault');
     expect(answer.status).toBe(503);

@@ -11,11 +11,10 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { parseJson, toPlain } from '../../server/domain/json/json.ts';
 import type { Exports } from '../../server/export/exports.ts';
-import { createBodyBudget } from '../../server/http/body-budget.ts';
 import type { Health } from '../../server/http/health.ts';
 import type { Keys } from '../../server/key/keys.ts';
 import type { Recoveries } from '../../server/key/recoveries.ts';
-import { Admission } from '../../server/limits/admission.ts';
+import { Limiter } from '../../server/limits/limiter.ts';
 import type { Rates } from '../../server/limits/rates.ts';
 import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
 import type { Metering } from '../../server/request/metering.ts';
@@ -215,11 +214,11 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
     credentials: stubCredentials(note),
     signIns: stub<SignIns>({
       recall: (_ip, header) => {
-        readCredentials(header);
+        readCredentials(header.expose());
         return { digest: '', header, verified: undefined };
       },
       signIn: async (ctx, { header }) => {
-        const credentials = readCredentials(header);
+        const credentials = readCredentials(header.expose());
         if (credentials.kind === 'credential') {
           throw new VaultError('unauthenticated');
         }
@@ -232,8 +231,7 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
         return actFor(ctx, ACCOUNT);
       },
     }),
-    admission: new Admission(() => 0),
-    bodies: createBodyBudget(),
+    limiter: new Limiter({ threads: 1, unlocks: 1, guesses: 1 }, () => 0),
     parseBody: async ({ body, limits }) => toPlain(parseJson(body, limits)),
     rates: stub<Rates>({ source: () => undefined, account: () => undefined }),
     audit: stub<Audit>({
@@ -246,7 +244,6 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       listAll: note('listAllAudit', () => streamOf('[]')),
     }),
     metering: stub<Metering>({
-      takeBack: () => undefined,
       request: async ({ account }) => {
         metered.push(account.aid);
       },

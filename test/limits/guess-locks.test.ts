@@ -227,7 +227,7 @@ describe('a lock', () => {
     const run = pool.run.bind(pool);
     const kinds: unknown[] = [];
     Reflect.set(pool, 'run', (...given: Parameters<typeof run>) => {
-      kinds.push(given[0].kind);
+      kinds.push(given[0].job.kind);
       return run(...given);
     });
     const outcomes = new Set<string>();

@@ -108,6 +108,18 @@ describe('the restore drill', () => {
     });
   });
 
+  test('what was counted before the backup began, in buckets too, is counted in the copy', async () => {
+    const who = await vault.account();
+    await who.key('u');
+    await who.store('u', bodyOf(1));
+    expect(await vault.raw.keys(`{${await vault.kidOf(who, 'u')}.*}n`)).toHaveLength(1);
+    const { file } = await place.backup();
+    await restored(file, async (copy) => {
+      expect(await copy.usage(who)).toEqual({ key: 1, store: 1, api_requests: 2 });
+    });
+    await vault.opened.removeAccount(who.name);
+  });
+
   test('a passphrase that changes, and a key that is deleted, while they are copied', async () => {
     const [next, users] = ['another passphrase that is long enough', ['changed', 'deleted', 'kept'] as const];
     const tokens = new Map<string, string>();

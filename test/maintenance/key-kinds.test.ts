@@ -31,7 +31,9 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   sinkLease: 'there where access events go to a sink',
   sinkPositions: 'there where access events go to a sink',
   sourceRate: 'counts for a minute at most',
+  takenCounts: 'there while counts are added to those of the account',
   undelivered: 'there where a sink has not got what is in a log',
+  usageFold: 'begins with the first report of usage',
 };
 
 let vault: TestVault;
@@ -54,13 +56,13 @@ test('a furnished vault has a key of every kind, or there is a reason why not, a
 const IN_NO_BACKUP: Readonly<Record<string, string>> = {
   accountHeads: 'a restored vault records its logs anew',
   changedLogs: 'as `accountHeads`',
+  counts: 'added to those of the account before these are copied',
   guesses: 'ends within two days',
   headsCheckpoints: 'as `accountHeads`',
   jobQueue: 'made from the jobs themselves',
   logHeads: 'as `accountHeads`',
   sad: 'the codes of this vault are to expire, and stay out of every file',
   sealingKeys: 'nothing that is stored is under one',
-  shared: 'there for two minutes',
 };
 
 test('a backup has a key of every kind that a restored vault needs', async () => {

@@ -170,8 +170,7 @@ describe('a rotation', () => {
     const { crypto, stores } = vault.opened;
     const { itemStore } = stores;
     const read = await itemStore.read(kid, opened);
-    const { logTail, logLength: seen } =
-      read?.kind === 'item' ? read : { logTail: Buffer.of(), logLength: 0 };
+    const { logTail, logLength: seen } = read ?? { logTail: Buffer.of(), logLength: 0 };
     const entry = {
       ...({
         action: 'decrypt',

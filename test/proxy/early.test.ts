@@ -26,7 +26,7 @@ describe('the item of a request', () => {
     const [path, own] = [freshPath(), await newItem(vault)];
     expect((await pay(path, own)).status).toBe(200);
     const checking = holdNext(vault.opened.crypto, 'readProxyOrder');
-    const reading = holdNext(vault.opened.stores.itemStore, 'readParts');
+    const reading = holdNext(vault.opened.stores.itemStore, 'read');
     const answer = pay(path, own);
     await Promise.all([checking.reached, reading.reached]);
     reading.release();
@@ -40,7 +40,7 @@ describe('the item of a request', () => {
   test('that could not be read is read again', async () => {
     const path = freshPath();
     expect((await pay(path)).status).toBe(200);
-    failNext(vault.opened.stores.itemStore, 'readParts', new VaultError('store_unavailable'));
+    failNext(vault.opened.stores.itemStore, 'read', new VaultError('store_unavailable'));
     expect((await pay(path)).status).toBe(200);
     expect(party.calls(path)).toHaveLength(2);
   });

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RedisLink, script } from '../../server/redis/client.ts';
@@ -104,73 +104,93 @@ describe('a command', () => {
     expect(replies.map(String)).toEqual(texts);
   });
 
-  test('among lists that are passed on gets its own reply, and an error fails its lists alone', async () => {
-    const { link } = await fake(([name, key = '']) => {
-      if (name !== 'HMGET') {
-        return `+${key}\r\n`;
+  /** A server that executes transactions of commands that reply with a list or a text; undefined for an unanswered command. */
+  function transactions(answer: (parts: readonly string[]) => string | undefined): Answer {
+    let queued: string[] | undefined;
+    return (parts) => {
+      const [name] = parts;
+      if (name === 'MULTI') {
+        queued = [];
+        return '+OK\r\n';
       }
-      return key === 'wrong' ? '-WRONGTYPE other\r\n' : `*2\r\n$-1\r\n$${key.length}\r\n${key}\r\n`;
-    });
-    const lists = (...names: string[]) =>
-      link.readLists(
-        names.map((name) => ['HMGET', name, 'a', 'b']),
+      if (name === 'EXEC') {
+        const replies = queued ?? [];
+        queued = undefined;
+        return `*${replies.length}\r\n${replies.join('')}`;
+      }
+      const reply = answer(parts);
+      if (queued === undefined || reply === undefined) {
+        return reply;
+      }
+      queued.push(reply);
+      return '+QUEUED\r\n';
+    };
+  }
+
+  test('among those that are read together gets its own reply, and an error fails these alone', async () => {
+    const { link, seen } = await fake(
+      transactions(([name, key = '']) => {
+        if (name !== 'HMGET') {
+          return `$${key.length}\r\n${key}\r\n`;
+        }
+        return key === 'wrong' ? '-WRONGTYPE other\r\n' : `*2\r\n$-1\r\n$${key.length}\r\n${key}\r\n`;
+      }),
+    );
+    const both = (first: string, second: string) =>
+      link.readTogether(
+        [
+          ['HMGET', first, 'a', 'b'],
+          ['GET', second],
+        ],
         60,
       );
     const [before, good, failed, large, after] = await Promise.all([
       link.command('GET', ['1']),
-      lists('x', 'long'),
-      lists('x', 'wrong', 'y').catch((error: unknown) => error),
-      lists('x'.repeat(30), 'y'.repeat(30)),
+      both('x', 'long'),
+      both('wrong', 'y').catch((error: unknown) => error),
+      both('x'.repeat(30), 'y'.repeat(30)),
       link.command('GET', ['2']),
     ]);
-    expect([before, after]).toEqual(['1', '2']);
-    expect(String(good)).toBe('*2\r\n$-1\r\n$1\r\nx\r\n*2\r\n$-1\r\n$4\r\nlong\r\n');
+    expect([before, after].map(String)).toEqual(['1', '2']);
+    expect(String(good)).toBe('*2\r\n*2\r\n$-1\r\n$1\r\nx\r\n$4\r\nlong\r\n');
     expect(failed).toMatchObject({ code: 'integrity_failed' });
     expect(large).toBeUndefined();
+    // One step: nothing of others comes between.
+    expect(seen.slice(1, 5).map(([name]) => name)).toEqual(['MULTI', 'HMGET', 'GET', 'EXEC']);
   });
 
-  test('among those that are read together gets its own reply, and an error fails them all', async () => {
-    const { link } = await fake(([name, key = '']) =>
-      key === 'wrong' ? '-WRONGTYPE other\r\n' : name === 'HMGET' ? `*1\r\n+${key}\r\n` : `+${key}\r\n`,
+  test('that Redis does not allow fails those that are read with it', async () => {
+    const { link } = await fake(([name]) =>
+      name === 'MULTI'
+        ? '+OK\r\n'
+        : name === 'EXEC'
+          ? '-EXECABORT discarded\r\n'
+          : '-NOPERM no permission\r\n',
     );
-    const both = (first: string, second: string) =>
-      link.readEach([
-        ['HMGET', first, 'f'],
-        ['GET', second],
-      ]);
-    const [before, read, failed, again, after] = await Promise.all([
-      link.command('GET', ['1']),
-      both('x', 'y'),
-      both('wrong', 'y').catch((error: unknown) => error),
-      both('v', 'w'),
-      link.command('GET', ['2']),
-    ]);
-    expect([before, read, again, after]).toEqual(['1', [['x'], 'y'], [['v'], 'w'], '2']);
-    expect(failed).toMatchObject({ code: 'integrity_failed' });
-  });
-
-  test('that are none take no reply of others', async () => {
-    const { link } = await fake(([, key = '']) => `+${key}\r\n`);
-    const read = [link.readEach([]), link.readLists([], 100), link.command('GET', ['1'])];
-    expect(await Promise.all(read)).toEqual([[], Buffer.alloc(0), '1']);
+    expect(await outcome(link.readTogether([['GET', '1']], 60))).toBe('store_unavailable');
   });
 
   test('among those that are read together and late fails with them, and their replies are dropped', async () => {
     let late: Socket | undefined;
-    const { link } = await fake(([name, key = ''], socket) => {
+    const answer = transactions(([name, key = '']) => (key === 'slow' ? undefined : `+${name} ${key}\r\n`));
+    const { link } = await fake((parts, socket) => {
       late = socket;
-      return name === 'HMGET' ? undefined : key === 'slow' ? undefined : `+${key}\r\n`;
+      return parts[0] === 'EXEC' ? undefined : answer(parts, socket);
     }, true);
     expect(
       await outcome(
-        link.readEach([
-          ['HMGET', 'k', 'f'],
-          ['GET', 'slow'],
-        ]),
+        link.readTogether(
+          [
+            ['HMGET', 'k', 'f'],
+            ['GET', 'slow'],
+          ],
+          100,
+        ),
       ),
     ).toBe('store_unavailable');
-    late?.write('*1\r\n+f\r\n+slow\r\n');
-    expect(await link.command('GET', ['3'])).toBe('3');
+    late?.write('+QUEUED\r\n*2\r\n*1\r\n$1\r\nf\r\n$4\r\nslow\r\n');
+    answer(['EXEC'], late ?? new Socket());
+    expect(await link.command('GET', ['3'])).toBe('GET 3');
   });
 
   test('with an error inside of its reply resolves, since its list says which part failed', async () => {
@@ -302,14 +322,12 @@ test('a connection that is announced twice in the middle of a reply is taken ove
   });
   const client = connectServer({ kind: 'socket', path });
   try {
-    const wire = new Wire(client);
+    const wire = new Wire(client, { replicas: 0 });
     await once(client, 'ready');
-    const epoch = wire.epoch();
-    const reply = wire.send(['GET', 'a']);
+    const reply = wire.command('GET', ['a']);
     await until(() => sockets.length === 1);
     await Bun.sleep(50);
     client.emit('ready');
-    expect(wire.epoch()).toBe(epoch);
     sockets[0]?.write('\r\n:7\r\nxy\r\n');
     expect(String(await reply)).toBe('half\r\n:7\r\nxy');
   } finally {
@@ -325,13 +343,13 @@ test('a connection that is never idle keeps nothing of what was answered', async
   });
   const client = connectServer({ kind: 'socket', path });
   try {
-    const wire = new Wire(client);
+    const wire = new Wire(client, { replicas: 0 });
     await once(client, 'ready');
     const sent: WeakRef<Uint8Array>[] = [];
     const send = (): Promise<unknown> => {
       const bytes = new Uint8Array(1_000);
       sent.push(new WeakRef(bytes));
-      return wire.send(['SET', 'a', bytes]);
+      return wire.command('SET', ['a', bytes]);
     };
     let last = send();
     for (let n = 0; n < 20; n++) {

@@ -139,10 +139,11 @@ describe('slow rules', () => {
     const { outcome } = await stranger.send('GET', '/vault', { query, passphrase: PASSPHRASE });
     expect(outcome).toBe('200');
   };
-  const untilInPool = async (jobs: number): Promise<void> => {
+  const untilWaiting = async (jobs: number): Promise<void> => {
     for (;;) {
       const { queued, running } = vault.opened.pool.stats();
-      if (queued.hot + queued.bulk + running >= jobs) {
+      const { waiting } = vault.opened.services.limiter.stats().page;
+      if (queued.hot + queued.bulk + running + waiting >= jobs) {
         return;
       }
       await new Promise((resolve) => setImmediate(resolve));
@@ -160,7 +161,7 @@ describe('slow rules', () => {
       return outcome;
     });
     // Beside another account no more than sixteen run at once.
-    await untilInPool(10);
+    await untilWaiting(10);
     await readPlain();
     expect(ended).toBeLessThan(30);
     for (const outcome of await Promise.all(hostile)) {

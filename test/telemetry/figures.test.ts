@@ -6,6 +6,9 @@ import { Metrics } from '../../server/telemetry/metrics.ts';
 /** In seconds; sums of it are exact. */
 const SHORT = 2 ** -9;
 
+const NONE = { used: 0, waiting: 0 };
+const IDLE_WORK = { write: NONE, read: NONE, list: NONE, open: NONE, page: NONE, unlock: NONE, guess: NONE };
+
 /** The metrics of a process with one worker thread, of which `busy` run a job. */
 async function figuresOf(busy: number, isRedisConnected: boolean, requests: readonly number[]) {
   const metrics = new Metrics({ version: '1', environment: 'staging' });
@@ -26,7 +29,7 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
     jobs: { queued: async () => 7, inFlight: () => busy },
     isSadRewritten: () => busy > 1,
     sink: () => ({ isOk: true, backlog: 0 }),
-    work: () => ({ running: busy, inFlight: { read: busy } }),
+    work: () => ({ ...IDLE_WORK, read: { used: busy, waiting: 1 }, page: { used: 1, waiting: busy } }),
   });
   for (const seconds of requests) {
     metrics.startRequest();
@@ -65,9 +68,10 @@ test('counters and histograms are summed, gauges by their meaning', async () => 
       'vault_events_total{event="started"}',
       ...['vault_http_requests_in_flight', 'vault_work_in_flight{class="read"}', 'vault_work_running'],
       ...['vault_worker_threads_alive', 'vault_worker_threads_busy', 'vault_argon2_in_flight'],
-      ...['vault_worker_jobs_queued{lane="hot"}', 'vault_proxy_jobs_in_flight'],
+      ...['vault_worker_jobs_queued{lane="hot"}', 'vault_worker_jobs_queued{lane="bulk"}'],
+      'vault_proxy_jobs_in_flight',
     ].map(read),
-  ).toEqual([3, 3 + 2 * SHORT, 2, 3, 2, 2, 3, 3, 4, 3, 2, 3, 3]);
+  ).toEqual([3, 3 + 2 * SHORT, 2, 3, 2, 2, 3 + 2, 3, 4, 3, 2, 3, 3, 3]);
   // All processes see the same Redis: a sum would lie.
   expect(read('vault_proxy_jobs_queued')).toBe(7);
   expect(read('vault_redis_memory_used_bytes')).toBe(102);

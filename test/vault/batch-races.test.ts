@@ -70,24 +70,6 @@ describe('a batch to decrypt', () => {
     ]);
   });
 
-  test('reads an item again that is replaced while it is read', async () => {
-    const token = await newItem({ cvv: '111' });
-    const { itemStore } = vault.opened.stores;
-    const readMany = itemStore.readMany.bind(itemStore);
-    spyOn(itemStore, 'readMany').mockImplementationOnce(async (...args) => {
-      const replies = await readMany(...args);
-      // What was read is as a torn reading leaves it: content and metadata of two versions.
-      const text = Buffer.from(replies ?? []).toString('latin1');
-      const at = text.indexOf('\r\n', text.indexOf('$')) + 60;
-      return Buffer.from(
-        `${text.slice(0, at)}${text[at] === 'x' ? 'y' : 'x'}${text.slice(at + 1)}`,
-        'latin1',
-      );
-    });
-    const [result] = await resultsOf(send('decrypt', [token]));
-    expect(result?.data).toMatchObject({ cvv: '111' });
-  });
-
   test('merges what a capture has added to an item, and leaves out codes whose time is over', async () => {
     const token = await newItem({ cvv: '222', name: 'A' }, 'patched');
     const endpoint = await createCapture(account, 'u', { token, reference: 'patched' });

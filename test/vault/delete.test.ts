@@ -202,9 +202,9 @@ describe('erasing a reference', () => {
   test('goes page by page while there is more', async () => {
     await newItems(25, 'pages');
     const { crypto, roots, services, stores } = vault.opened;
-    const { keyOpener: keys, admission, metering, accounts } = services;
+    const { keyOpener: keys, limiter, metering, accounts } = services;
     const cursors = new Cursors(() => roots.cursorKeys());
-    const small = new ItemRemover(stores.itemStore, crypto, admission, keys, metering, cursors, 10);
+    const small = new ItemRemover(stores.itemStore, crypto, limiter, keys, metering, cursors, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {
       throw new Error('the account is gone');

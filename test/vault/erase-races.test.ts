@@ -66,10 +66,10 @@ test('stores, batches, updates and another erasure between its steps: nothing fr
   let other: Promise<number> | undefined;
   // Each of the first pieces was read, and is to be deleted: all that it has changes first, or comes back behind it.
   let pieces = 0;
-  spyOn(itemStore, 'remove').mockImplementation(async (bucket, items) => {
+  spyOn(itemStore, 'remove').mockImplementation(async (bucket, items, counted) => {
     pieces += 1;
     if (pieces > 12) {
-      return remove(bucket, items);
+      return remove(bucket, items, counted);
     }
     other ??= erased();
     const [{ token = '' } = {}] = items;
@@ -80,7 +80,7 @@ test('stores, batches, updates and another erasure between its steps: nothing fr
     const at = before.indexOf(token);
     others.push(storeOne(nextNumber()).then((info) => count([info])));
     others.push(storeBatch([nextNumber(), numbers[at] ?? nextNumber(), nextNumber()]).then(count));
-    return remove(bucket, items);
+    return remove(bucket, items, counted);
   });
   const usedBefore = (await vault.usage(account))['delete'] ?? 0;
   const first = await erased();

@@ -216,28 +216,20 @@ describe('while things change', () => {
     ).toEqual(stored.toSorted());
   });
 
-  test('parts of two versions of an item are read once more, and an item that stays damaged ends the reply', async () => {
+  test('an item that is damaged ends the reply', async () => {
     const { itemStore } = vault.opened.stores;
-    const { made, tokens: all4 } = await newClient(4);
-    const flip = (replies: Uint8Array | undefined): Uint8Array => {
-      const mixed = new Uint8Array(replies ?? []);
+    const { made } = await newClient(4);
+    const flip = (replies: Uint8Array): Uint8Array => {
+      const mixed = new Uint8Array(replies);
       mixed[200] = (mixed[200] ?? 0) ^ 1;
       return mixed;
     };
     const readMany = itemStore.readMany.bind(itemStore);
-    const readManyAgain = itemStore.readManyAgain.bind(itemStore);
-    itemStore.readMany = async (...given) => flip(await readMany(...given));
-    const shown = itemsOf(await all({}, PASSPHRASE, made));
-    expect(shown.map(({ token }) => token).sort()).toEqual(all4.toSorted());
-    itemStore.readManyAgain = async (...given) => {
-      const found = await readManyAgain(...given);
-      return found.kind === 'items' ? { ...found, replies: flip(found.replies) } : found;
-    };
+    itemStore.readMany = async (...given) => (await readMany(...given))?.map(flip);
     const before = (await vault.usage(made))['decrypt'];
     expect((await all({}, PASSPHRASE, made)).outcome).toBe('500 integrity_failed');
     expect((await vault.usage(made))['decrypt']).toBe(before);
     itemStore.readMany = readMany;
-    itemStore.readManyAgain = readManyAgain;
   });
 
   test('a passphrase change ends the reply, which is then no valid JSON', async () => {

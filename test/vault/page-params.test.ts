@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { secretBytes } from '../../server/core/secret.ts';
 import type { Crypto } from '../../server/crypto/client.ts';
-import type { Admission } from '../../server/limits/admission.ts';
+import type { Limiter } from '../../server/limits/limiter.ts';
 import { createContext, type RequestContext } from '../../server/request/context.ts';
 import type { Metering } from '../../server/request/metering.ts';
 import { type ItemPage, ItemPages, type PageOpening } from '../../server/vault/list/page.ts';
@@ -17,10 +17,11 @@ test('of the filter of a listing only the members that select items reach the jo
       return Promise.resolve({ kind: 'opened', texts, logEntries: [], cards: [], failed: [] });
     },
   });
-  const [store, admission, metering] = [stub<ItemStore>({}), stub<Admission>({}), stub<Metering>({})];
-  const pages = new ItemPages(store, crypto, admission, metering, () => 1);
+  const [store, limiter] = [stub<ItemStore>({}), stub<Limiter>({})];
+  const metering = stub<Metering>({ fieldOf: () => '', counted: () => undefined });
+  const pages = new ItemPages(store, crypto, limiter, metering, () => 1);
   const fields = { order: new Uint8Array(0), tokens: [], storedAt: new Float64Array(0) };
-  const page: ItemPage = { fields: { ...fields, replies: new Uint8Array(0) }, places: [], buckets: [] };
+  const page: ItemPage = { fields: { ...fields, replies: [] }, places: [], buckets: [] };
   const passphrase = secretBytes('correct horse');
   const opening: PageOpening = {
     ctx: createContext({ requestId: '', ip: '', userAgent: '', source: 'vault' }) as RequestContext & {

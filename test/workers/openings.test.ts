@@ -6,7 +6,7 @@ import { openConnection } from '../../workers/jobs/connection/handlers.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
 import { ENDPOINT_HANDLERS } from '../../workers/jobs/endpoint/handlers.ts';
 import { openCapture, openKey, openWarmKey, WARM_MISS } from '../../workers/jobs/key/open.ts';
-import { endOpenings } from '../../workers/jobs/openings.ts';
+import { endOpenings, workLater } from '../../workers/jobs/openings.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/vault/handlers.ts';
 import type { StoreParams } from '../../workers/jobs/vault/jobs.ts';
 import { filled, openNewKey, PASSPHRASE, PROCESS_KEY, threadContextOf } from './crypto/fixture.ts';
@@ -203,4 +203,26 @@ test('an endpoint that is open for a neighbour opens for no other secret, record
   expect(() =>
     openKey(context, NAMES[0], { kind: 'endpoint', ...retrieve, secret: capture.secret }),
   ).toThrow();
+});
+
+test('a job that waits has its key to itself, and wipes it, also when it fails', async () => {
+  for (const outcome of ['done', 'failed'] as const) {
+    const key = open(0);
+    if (key === undefined) {
+      throw new Error('not open');
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = workLater(context.openings, key, promise, () => {
+      if (outcome === 'failed') {
+        throw new IntegrityError();
+      }
+      return isWiped(key);
+    });
+    expect(open(0)).not.toBe(key);
+    endOpenings(context.openings);
+    expect(isWiped(key)).toBe(false);
+    resolve();
+    expect(await waiting.catch(() => 'failed')).toBe(outcome === 'failed' ? 'failed' : false);
+    expect(isWiped(key)).toBe(true);
+  }
 });

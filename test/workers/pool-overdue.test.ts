@@ -3,7 +3,7 @@ import { cpuMsOf, ownThreadNumber } from '../../workers/pool/cpu-time.ts';
 import { TRACE_BEGUN, TRACE_WORDS } from '../../workers/pool/frame.ts';
 import type { Lane, PendingJob } from '../../workers/pool/job.ts';
 import { checkDeadlines, nextCheckAt } from '../../workers/pool/overdue.ts';
-import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
+import { FIELDS, FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
 import { createRig } from './fixtures/rig.ts';
 
 const hasCpuTimes = process.platform === 'linux';
@@ -17,10 +17,9 @@ type CpuClock = (now: number) => number | undefined;
 function lifeOf(lane: Lane, cpuAt: CpuClock, begunAt: (now: number) => number = () => 1): readonly string[] {
   const job: PendingJob = {
     id: 1,
-    kind: 1,
-    fields: [],
+    job: { kind: 1, input: FIELDS, output: FIELDS },
+    input: [],
     lane,
-    account: '',
     deadlineMs: 1_000,
     queuedAt: 0,
     dueAt: 1_000,

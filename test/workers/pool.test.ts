@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
+import { text } from '../../workers/jobs/codec.ts';
+import { FIELDS, FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
 import { createRig, type Rig } from './fixtures/rig.ts';
 
 const rigs: Rig[] = [];
@@ -17,23 +18,20 @@ afterEach(async () => {
 
 describe('a job', () => {
   test('comes back with its own fields among many others', async () => {
-    const { pool } = rigOf({ threads: 2 });
+    const { run } = rigOf({ threads: 2 });
     const sent = Array.from({ length: 500 }, (_, index) => [
       Buffer.from(`job ${index}`),
       new Uint8Array(index),
     ]);
-    const got = await Promise.all(
-      sent.map((fields) => pool.run({ kind: FIXTURE.echo, fields, lane: 'hot', deadlineMs: 10_000 })),
-    );
+    const got = await Promise.all(sent.map((fields) => run(FIXTURE.echo, fields)));
     expect(got).toEqual(sent.map((fields) => fields.map((field) => new Uint8Array(field))));
   });
 
   test.each([
     ['throws', FIXTURE.throws, 'token_not_found'],
     ['rejects', FIXTURE.rejects, 'token_not_found'],
-    ['returns no list of fields', FIXTURE.misbehaves, 'internal'],
+    ['returns what its codec does not write', FIXTURE.misbehaves, 'internal'],
     ['has no handler', 250, 'internal'],
-    ['has a kind outside the frame format', 256, 'internal'],
   ])('that %s fails alone and keeps the thread', async (_name, kind, code) => {
     const { pool, outcome } = rigOf();
     expect(await Promise.all([outcome(FIXTURE.echo), outcome(kind), outcome(FIXTURE.echo)])).toEqual([
@@ -56,23 +54,27 @@ describe('a job', () => {
     },
   );
 
-  test('whose field was transferred away fails without its neighbours', async () => {
-    const { pool, outcome } = rigOf();
-    await pool.ready();
-    const field = new Uint8Array(8);
-    const bad = pool.run({ kind: FIXTURE.echo, fields: [field], lane: 'hot', deadlineMs: 10_000 });
-    structuredClone(field.buffer, { transfer: [field.buffer] });
+  test('whose input cannot be written rejects without its neighbours', async () => {
+    const { pool, run, outcome } = rigOf();
+    const bad = run(FIXTURE.echo, [new Uint8Array(8), undefined as never]);
     const outcomes = await Promise.allSettled([bad, outcome(FIXTURE.echo)]);
-    expect(outcomes[1]).toEqual({ status: 'fulfilled', value: 'ok' });
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect(pool.stats()).toMatchObject({ running: 0, restarts: 0 });
+  });
+
+  test('whose result its codec does not read rejects without its neighbours', async () => {
+    const { pool, outcome } = rigOf();
+    const job = { kind: FIXTURE.echo, input: FIELDS, output: text };
+    const bad = pool.run({ job, input: [new Uint8Array(8)], lane: 'hot', deadlineMs: 10_000 });
+    const outcomes = await Promise.allSettled([bad, outcome(FIXTURE.echo)]);
+    expect(outcomes).toMatchObject([{ status: 'rejected', reason: { code: 'internal' } }, { value: 'ok' }]);
     expect(pool.stats()).toMatchObject({ running: 0, restarts: 0 });
   });
 
   test('leaves nothing in the frame that its thread received', async () => {
-    const { pool } = rigOf();
-    const run = (kind: number, text: string) =>
-      pool.run({ kind, fields: [Buffer.from(text)], lane: 'hot', deadlineMs: 10_000 });
-    await run(FIXTURE.keeps, 'passphrase');
-    expect((await run(FIXTURE.recalls, ''))[0]).toEqual(new Uint8Array('passphrase'.length));
+    const { run } = rigOf();
+    await run(FIXTURE.keeps, [Buffer.from('passphrase')]);
+    expect((await run(FIXTURE.recalls, []))[0]).toEqual(new Uint8Array('passphrase'.length));
   });
 });
 
@@ -145,54 +147,12 @@ describe('the cold lane', () => {
   test('runs at most coldConcurrency at once over all threads', async () => {
     const rig = rigOf({ threads: 2, coldConcurrency: 3 });
     await rig.pool.ready();
-    const cold = Array.from({ length: 12 }, (_, index) =>
-      rig.outcome(FIXTURE.holds, { lane: 'cold', account: `account ${index}` }),
-    );
+    const cold = Array.from({ length: 12 }, () => rig.outcome(FIXTURE.holds, { lane: 'cold' }));
     await wordReaches(rig.words, WORD.held, 3);
     expect(rig.pool.stats()).toMatchObject({ coldRunning: 3, running: 3, queued: { cold: 9 } });
     rig.openGate();
     expect(await Promise.all(cold)).toEqual(Array<string>(12).fill('ok'));
     expect(Atomics.load(rig.words, WORD.peak)).toBe(3);
-  });
-
-  test('runs at most coldPerAccountMax for one account, while others go ahead', async () => {
-    const rig = rigOf({ coldConcurrency: 4, coldPerAccountMax: 2 });
-    await rig.pool.ready();
-    const greedy = [1, 2, 3, 4].map((mark) =>
-      rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'greedy', mark }),
-    );
-    await wordReaches(rig.words, WORD.held, 2);
-    expect(rig.pool.stats()).toMatchObject({ coldRunning: 2, queued: { cold: 2 } });
-    const other = rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'other', mark: 9 });
-    await wordReaches(rig.words, WORD.held, 3);
-    expect(rig.log()).toEqual([1, 2, 9]);
-    rig.openGate();
-    expect(await Promise.all(greedy.concat(other))).toEqual(Array<string>(5).fill('ok'));
-  });
-
-  test('serves waiting accounts in turn', async () => {
-    const rig = rigOf({ coldConcurrency: 1 });
-    await rig.pool.ready();
-    const jobs = [1, 2, 3, 4].map((mark) => rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'a', mark }));
-    jobs.push(...[11, 12].map((mark) => rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'b', mark })));
-    jobs.push(rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'c', mark: 21 }));
-    await wordReaches(rig.words, WORD.held, 1);
-    rig.openGate();
-    await Promise.all(jobs);
-    expect(rig.log()).toEqual([1, 11, 21, 2, 12, 3, 4]);
-  });
-
-  test('refuses beyond coldQueueMax, the longest line first', async () => {
-    const rig = rigOf({ coldConcurrency: 1, coldQueueMax: 3 });
-    await rig.pool.ready();
-    const greedy = [1, 2, 3, 4, 5].map((mark) =>
-      rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'greedy', mark }),
-    );
-    expect(await greedy[4]).toBe('overloaded');
-    const other = rig.outcome(FIXTURE.holds, { lane: 'cold', account: 'other', mark: 9 });
-    expect(await greedy[3]).toBe('overloaded');
-    rig.openGate();
-    expect(await Promise.all(greedy.slice(0, 3).concat(other))).toEqual(Array<string>(4).fill('ok'));
   });
 
   test('a deadline gives up the job, and only several the thread', async () => {

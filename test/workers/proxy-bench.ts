@@ -4,6 +4,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
 import type { Showing } from '../../server/domain/relay/sight.ts';
+import { Limiter } from '../../server/limits/limiter.ts';
 import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import type { ThreadData } from '../../workers/jobs/context.ts';
 import type { Opening } from '../../workers/jobs/key/jobs.ts';
@@ -114,11 +115,12 @@ export type ProxyBench = Awaited<ReturnType<typeof openProxyBench>>;
 
 /** Opens a bench with a root and a key of its own; `close` ends its thread. */
 export async function openProxyBench() {
+  const limiter = new Limiter({ threads: 1, unlocks: 1, guesses: 1 }, () => performance.now());
   const first = await startPool();
-  const root = (await createCrypto(first).createRoot()).slice();
+  const root = (await createCrypto(first, limiter).createRoot()).slice();
   await first.drain();
   const pool = await startPool(root);
-  const crypto = createCrypto(pool);
+  const crypto = createCrypto(pool, limiter);
   const passphrase = secretOf('a passphrase for tests, äöü');
   const record = await crypto.createKey({ summary: false, key: KEY, passphrase });
   const { blob } = await crypto.unlockKey({ key: KEY, record, passphrase });

@@ -1,24 +1,9 @@
 /**
- * Codecs of the values that cross between threads, as byte fields, whose order and number only this file knows. Both sides
- * use the same codec, so a value that is written is read as the same value.
+ * Codecs of the values that cross between threads, whose bytes in a message only this file knows. Both sides use the same
+ * codec, so a value that is written is read as the same value.
  */
-import type { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { decodeFailure, encodeFailure, type Failure } from '../pool/failure.ts';
-
-/** The fields of a message, and the index of the next one. */
-interface FieldReader {
-  readonly fields: readonly Uint8Array[];
-  at: number;
-}
-
-/** Writes a value as fields on one side of the thread, and reads it on the other. */
-export interface Codec<Given, Taken = Given> {
-  /** Appends the fields of the value. Byte fields are not copied here. */
-  readonly write: (value: Given, fields: Uint8Array[]) => void;
-  /** Reads the value. Its bytes are views into the message. */
-  readonly read: (reader: FieldReader) => Taken;
-}
+import type { Codec, FrameWriter } from '../pool/frame.ts';
 
 export type AnyCodec = Codec<never, unknown>;
 
@@ -41,29 +26,14 @@ type TakenVariant<V extends Variants> = {
 /** The same object type with all of its members in one place. */
 type Plain<T> = T extends infer O ? { readonly [Name in keyof O]: O[Name] } : never;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-/** The first numbers as fields, which are written often: counts of lists, kinds of variants. */
-const SMALL_NUMBERS = Array.from({ length: 8 }, (_, number) => numberField(number));
-
-/** The value of a whole message. Throws a TypeError when the message has other fields than the codec's. */
-export function readAll<T>(codec: Codec<never, T>, fields: readonly Uint8Array[]): T {
-  const reader = { fields, at: 0 };
-  const value = codec.read(reader);
-  if (reader.at !== fields.length) {
-    throw new TypeError('a message has more fields than its codec');
-  }
-  return value;
-}
-
 export const bytes: Codec<Uint8Array> = {
-  write: (value, fields) => void fields.push(value),
-  read: next,
+  write: (value, out) => out.string(value),
+  read: (reader) => reader.string(),
 };
 
 export const text: Codec<string> = {
-  write: (value, fields) => void fields.push(encoder.encode(value)),
-  read: (reader) => decoder.decode(next(reader)),
+  write: (value, out) => out.text(value),
+  read: (reader) => reader.text(),
 };
 
 /** The bytes of a text in UTF-8 on one side, the text on the other. */
@@ -71,17 +41,11 @@ export const utf8Text: Codec<Uint8Array, string> = { write: bytes.write, read: t
 
 /** A value that is a secret on the writing side. */
 export function revealed<G, T>({ write, read }: Codec<G, T>): Codec<Secret<G>, T> {
-  return { write: (value, fields) => write(value.expose(), fields), read };
+  return { write: (value, out) => write(value.expose(), out), read };
 }
 
 /** A secret that is unwrapped on its way into the thread, where its bytes are wiped after the job. */
 export const secret = revealed(bytes);
-
-/** A failure: the error for callers on the reading side. */
-export const failure: Codec<Failure, VaultError> = {
-  write: (value, fields) => void fields.push(encodeFailure(value)),
-  read: (reader) => decodeFailure(next(reader)),
-};
 
 /** For jobs without a result. */
 export const nothing: Codec<void> = { write: () => undefined, read: () => undefined };
@@ -90,20 +54,20 @@ export const nothing: Codec<void> = { write: () => undefined, read: () => undefi
 export const floats: Codec<Float64Array> = {
   write: writeArray,
   // A view in a frame need not lie at a multiple of 8 bytes.
-  read: (reader) => new Float64Array(next(reader).slice().buffer),
+  read: (reader) => new Float64Array(reader.string().slice().buffer),
 };
 
 /** Unsigned 32-bit integers, in the machine's own byte order. */
 export const words: Codec<Uint32Array> = {
   write: writeArray,
-  read: (reader) => new Uint32Array(next(reader).slice().buffer),
+  read: (reader) => new Uint32Array(reader.string().slice().buffer),
 };
 
 /** A plain value as JSON text. It comes from this process's own code, which built it from this very type. */
 export function json<T>(): Codec<T> {
   return {
-    write: (value, fields) => void fields.push(encoder.encode(JSON.stringify(value))),
-    read: (reader) => JSON.parse(decoder.decode(next(reader))) as T,
+    write: (value, out) => out.text(JSON.stringify(value)),
+    read: (reader) => JSON.parse(reader.text()) as T,
   };
 }
 
@@ -125,28 +89,28 @@ export function concealed<G, T>({ write, read }: Codec<G, T>): Codec<G, Secret<T
 /** A value that may be missing. */
 export function optional<G, T>(codec: Codec<G, T>): Codec<G | undefined, T | undefined> {
   return {
-    write(value, fields) {
-      writeNumber(value === undefined ? 0 : 1, fields);
+    write(value, out) {
+      out.number(value === undefined ? 0 : 1);
       if (value !== undefined) {
-        codec.write(value, fields);
+        codec.write(value, out);
       }
     },
-    read: (reader) => (readNumber(reader) === 0 ? undefined : codec.read(reader)),
+    read: (reader) => (reader.number() === 0 ? undefined : codec.read(reader)),
   };
 }
 
 /** Any number of values of one kind. */
 export function list<G, T>(item: Codec<G, T>): Codec<readonly G[], readonly T[]> {
   return {
-    write(values, fields) {
-      writeNumber(values.length, fields);
+    write(values, out) {
+      out.number(values.length);
       for (const value of values) {
-        item.write(value, fields);
+        item.write(value, out);
       }
     },
     read(reader) {
       const values: T[] = [];
-      for (let left = readNumber(reader); left > 0; left--) {
+      for (let left = reader.number(); left > 0; left--) {
         values.push(item.read(reader));
       }
       return values;
@@ -158,9 +122,9 @@ export function list<G, T>(item: Codec<G, T>): Codec<readonly G[], readonly T[]>
 export function message<S extends Shape>(shape: S): Codec<Plain<GivenShape<S>>, Plain<TakenShape<S>>> {
   const members = Object.entries(shape);
   return {
-    write(value: Readonly<Record<string, unknown>>, fields) {
+    write(value: Readonly<Record<string, unknown>>, out) {
       for (const [name, codec] of members) {
-        codec.write(value[name] as never, fields);
+        codec.write(value[name] as never, out);
       }
     },
     read(reader) {
@@ -179,14 +143,14 @@ export function oneOf<V extends Variants>(variants: V): Codec<GivenVariant<V>, T
   const kinds = Object.keys(variants);
   const codecs: readonly AnyCodec[] = Object.values(variants).map(message);
   return {
-    write(value, fields) {
+    write(value, out) {
       // Every variant has a kind, which the type of all of them together does not show.
       const index = kinds.indexOf((value as unknown as { readonly kind: string }).kind);
-      writeNumber(index, fields);
-      (codecs[index] ?? noVariant).write(value as never, fields);
+      out.number(index);
+      (codecs[index] ?? noVariant).write(value as never, out);
     },
     read(reader) {
-      const index = readNumber(reader);
+      const index = reader.number();
       const value = (codecs[index] ?? noVariant).read(reader) as TakenVariant<V>;
       return Object.assign(value, { kind: kinds[index] });
     },
@@ -199,30 +163,6 @@ function rejectVariant(): never {
 
 const noVariant: AnyCodec = { write: rejectVariant, read: rejectVariant };
 
-function next(reader: FieldReader): Uint8Array {
-  const field = reader.fields[reader.at];
-  if (field === undefined) {
-    throw new TypeError('a message has fewer fields than its codec');
-  }
-  reader.at += 1;
-  return field;
-}
-
-function writeArray({ buffer, byteOffset, byteLength }: ArrayBufferView, fields: Uint8Array[]): void {
-  fields.push(new Uint8Array(buffer, byteOffset, byteLength));
-}
-
-function numberField(value: number): Uint8Array {
-  const field = new Uint8Array(4);
-  new DataView(field.buffer).setUint32(0, value);
-  return field;
-}
-
-function writeNumber(value: number, fields: Uint8Array[]): void {
-  fields.push(SMALL_NUMBERS[value] ?? numberField(value));
-}
-
-function readNumber(reader: FieldReader): number {
-  const { buffer, byteOffset, byteLength } = next(reader);
-  return new DataView(buffer, byteOffset, byteLength).getUint32(0);
+function writeArray({ buffer, byteOffset, byteLength }: ArrayBufferView, out: FrameWriter): void {
+  out.string(new Uint8Array(buffer, byteOffset, byteLength));
 }

@@ -12,7 +12,7 @@ export const DEADLINE_MS: Readonly<Record<Lane, number>> = {
 /** One operation of the threads, for both sides. Its name and its handler are in the tables of `workers/`. */
 export interface Job<Input extends AnyCodec, Output extends AnyCodec> {
   readonly lane: Lane | ((input: Given<Input>) => Lane);
-  /** The account, or part of it, that the lane is shared between; omitted: one share for all. */
+  /** The owner of a long job, for the limiter: an account, or part of it; omitted: one owner for all. Hot jobs have none. */
   readonly share?: (input: Given<Input>) => string;
   readonly input: Input;
   readonly output: Output;

@@ -67,6 +67,29 @@ export function shareOpening<Opened extends Disposable, Result extends Opened | 
   return opened;
 }
 
+/**
+ * Runs `work` with an open key when it can be used. Until then the key is no longer its frame's; it is wiped after the work,
+ * with all that the work has opened.
+ */
+export async function workLater<T>(
+  openings: Openings,
+  opened: Disposable,
+  ready: Promise<unknown>,
+  work: () => T,
+): Promise<T> {
+  for (const list of [openings.keys, openings.captures]) {
+    const index = list.findIndex((opening) => opening.opened === opened);
+    list.splice(index, index < 0 ? 0 : 1);
+  }
+  try {
+    await ready;
+    return work();
+  } finally {
+    opened[Symbol.dispose]();
+    endOpenings(openings);
+  }
+}
+
 /** Wipes all that the frame has opened. */
 export function endOpenings(openings: Openings): void {
   const { keys, captures } = openings;

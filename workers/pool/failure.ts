@@ -1,6 +1,7 @@
 import { type Cause, causeOf, ReportedError } from '../../server/core/error-cause.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
+import type { Codec } from './frame.ts';
 
 /** The failure of a job, as it crosses between threads: without a message. */
 export interface Failure {
@@ -19,15 +20,11 @@ export type PoolReason =
   | 'QueueFull'
   | 'QueueTimeout'
   | 'PoolDraining'
-  | 'MessageInvalid'
   | 'JobTimeout'
   | 'ThreadError'
   | 'ThreadExit'
   | 'ThreadMessageError'
   | 'ThreadHung';
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 /** The failure for an error under a code. The cause is included where it has to be investigated: status 500. */
 export function failureOf(error: unknown, code: ErrorCode = 'internal', field?: string): Failure {
@@ -35,13 +32,11 @@ export function failureOf(error: unknown, code: ErrorCode = 'internal', field?: 
   return { code, field, expected, cause: ERRORS[code].status === 500 ? causeOf(error) : undefined };
 }
 
-export function encodeFailure(failure: Failure): Uint8Array {
-  return encoder.encode(JSON.stringify(failure));
-}
-
-export function decodeFailure(bytes: Uint8Array | undefined): VaultError {
-  return errorOf(JSON.parse(decoder.decode(bytes)) as Failure);
-}
+/** A failure in a message: the error for callers on the reading side. */
+export const FAILURE: Codec<Failure, VaultError> = {
+  write: (failure, out) => out.text(JSON.stringify(failure)),
+  read: (reader) => errorOf(JSON.parse(reader.text()) as Failure), // Written by this very codec.
+};
 
 /** The error for callers, with the reported cause. */
 export function errorOf({ code, field, expected, cause }: Failure): VaultError {

@@ -1,20 +1,14 @@
 /**
  * The frame: many jobs, or many replies, in one ArrayBuffer that is transferred between threads.
  *
- * Layout, in 32-bit words of the machine's own byte order (a frame never leaves the process):
- * one word with the number of header words, itself included; then for each message its id, `kind | count << 8`
- * and one byte length per field; after the header the bytes of all fields, one after the other.
- * A reply is the same message with a status in place of the kind.
+ * Layout: messages, one after another. Each is three 32-bit words, little-endian (its id, its kind, the number of bytes of
+ * its body), and its body, as its codec writes it. A reply is the same message with a status in place of the kind.
  */
 
-/** The largest `kind`, and the largest number of fields, of one message. */
-export const KIND_MAX = 255;
-export const FIELDS_MAX = 65_535;
-
-/** The status (`kind`) of a reply whose fields are the result. */
+/** The status (`kind`) of a reply whose body is the result. */
 export const REPLY_OK = 0;
 
-/** The status (`kind`) of a reply with one field: the failure (see `failure.ts`). */
+/** The status (`kind`) of a reply whose body is the text of a failure (see `failure.ts`). */
 export const REPLY_ERROR = 1;
 
 /**
@@ -26,87 +20,182 @@ export const TRACE_INSIDE = 1;
 export const TRACE_THREAD = 2;
 export const TRACE_WORDS = 3;
 
-/** One job or one reply; `id` is a u32 that is unique among the jobs inside one thread. */
-export interface FrameMessage {
-  readonly id: number;
-  readonly kind: number;
-  readonly fields: readonly Uint8Array[];
+const WORD = 4;
+const LENGTH_AT = 2 * WORD;
+const HEAD_BYTES = 3 * WORD;
+/** Bytes of a new buffer, and those of the largest that is kept for further messages. */
+const FIRST_BYTES = 1 << 16;
+const KEPT_BYTES_MAX = 1 << 20;
+const UTF8_BYTES_PER_UNIT_MAX = 3;
+const EMPTY = new Uint8Array(0);
+
+/** Writes a value into a message. */
+export interface Encoder<Given> {
+  readonly write: (value: Given, out: FrameWriter) => void;
 }
 
-const WORD = 4;
-const EMPTY_HEADER_WORDS = 1;
-const MESSAGE_WORDS = 2;
+/** Reads a value from a message. Its bytes are views into the frame. */
+export interface Decoder<Taken> {
+  readonly read: (reader: FrameReader) => Taken;
+}
 
-/**
- * Copies the messages into one fresh buffer, to be transferred. Throws a RangeError for a kind or a number
- * of fields over its maximum, so that a wrong message is never sent cut short.
- */
-export function encodeFrame(messages: readonly FrameMessage[]): ArrayBuffer {
-  let headerWords = EMPTY_HEADER_WORDS;
-  let byteCount = 0;
-  for (const { kind, fields } of messages) {
-    if (kind > KIND_MAX || fields.length > FIELDS_MAX) {
-      throw new RangeError('message outside the frame format');
-    }
-    headerWords += MESSAGE_WORDS + fields.length;
-    for (const field of fields) {
-      byteCount += field.length;
-    }
-  }
-  const buffer = new ArrayBuffer(headerWords * WORD + byteCount);
-  const header = new Uint32Array(buffer, 0, headerWords);
-  const bytes = new Uint8Array(buffer);
-  let word = 0;
-  let offset = headerWords * WORD;
-  header[word++] = headerWords;
-  for (const { id, kind, fields } of messages) {
-    header[word++] = id;
-    header[word++] = kind | (fields.length << 8);
-    for (const field of fields) {
-      header[word++] = field.length;
-      bytes.set(field, offset);
-      offset += field.length;
+/** Writes a value on one side of the thread, and reads it on the other. */
+export interface Codec<Given, Taken = Given> extends Encoder<Given>, Decoder<Taken> {}
+
+/** Writes messages into one buffer, which is used again and wiped each time. */
+export class FrameWriter {
+  private buffer = new ArrayBuffer(FIRST_BYTES);
+  private bytes = Buffer.from(this.buffer);
+  private view = new DataView(this.buffer);
+  private at = 0;
+  /** End of the last whole message. */
+  private end = 0;
+
+  /** Writes a value as one message. If its codec throws, the message is wiped and left out. */
+  message<Given>(id: number, kind: number, codec: Encoder<Given>, value: Given): void {
+    const { end } = this;
+    try {
+      this.number(id);
+      this.number(kind);
+      this.number(0);
+      codec.write(value, this);
+      this.view.setUint32(end + LENGTH_AT, this.at - end - HEAD_BYTES, true);
+      this.end = this.at;
+    } catch (error) {
+      this.bytes.fill(0, end, this.at);
+      this.at = end;
+      throw error;
     }
   }
-  return buffer;
+
+  /** Writes an unsigned 32-bit integer. */
+  number(value: number): void {
+    this.reserve(WORD);
+    this.view.setUint32(this.at, value, true);
+    this.at += WORD;
+  }
+
+  /** Copies bytes, after their length. */
+  string(value: Uint8Array): void {
+    this.number(value.length);
+    this.reserve(value.length);
+    this.bytes.set(value, this.at);
+    this.at += value.length;
+  }
+
+  /** Writes a text in UTF-8, after its length. */
+  text(value: string): void {
+    this.reserve(WORD + UTF8_BYTES_PER_UNIT_MAX * value.length);
+    const length = this.bytes.write(value, this.at + WORD);
+    this.number(length);
+    this.at += length;
+  }
+
+  /** Returns the messages as a frame, to be transferred, and wipes them here. */
+  take(): ArrayBuffer {
+    const { bytes, end } = this;
+    const frame = this.buffer.slice(0, end);
+    bytes.fill(0, 0, end);
+    this.at = 0;
+    this.end = 0;
+    if (bytes.length > KEPT_BYTES_MAX) {
+      this.grow(FIRST_BYTES);
+    }
+    return frame;
+  }
+
+  private reserve(extra: number): void {
+    if (this.at + extra > this.bytes.length) {
+      this.grow(2 * (this.at + extra));
+    }
+  }
+
+  private grow(size: number): void {
+    const { bytes, at } = this;
+    this.buffer = new ArrayBuffer(size);
+    this.bytes = Buffer.from(this.buffer);
+    this.view = new DataView(this.buffer);
+    this.bytes.set(bytes.subarray(0, at));
+    bytes.fill(0, 0, at);
+  }
 }
 
 function malformed(): never {
   throw new RangeError('malformed frame');
 }
 
-/**
- * Reads a frame without copying a byte: fields are views into its buffer. Every length is checked against the buffer and the buffer must end
- * exactly where the last field ends; anything else throws a RangeError and no message is handed out.
- */
-export function decodeFrame(buffer: ArrayBuffer): FrameMessage[] {
-  if (buffer.byteLength < WORD) {
-    return malformed();
+/** Reads the messages of a frame, one after another, without copying a byte. */
+export class FrameReader {
+  /** Of the current message. */
+  id = 0;
+  kind = 0;
+  private readonly bytes: Buffer;
+  private readonly view: DataView;
+  private start = 0;
+  private at = 0;
+  private end = 0;
+
+  constructor(private readonly frame: ArrayBuffer) {
+    this.bytes = Buffer.from(frame);
+    this.view = new DataView(frame);
   }
-  const headerWords = new Uint32Array(buffer, 0, 1)[0] ?? 0;
-  if (headerWords < EMPTY_HEADER_WORDS || headerWords * WORD > buffer.byteLength) {
-    return malformed();
-  }
-  const header = new Uint32Array(buffer, 0, headerWords);
-  const messages: FrameMessage[] = [];
-  let offset = headerWords * WORD;
-  for (let word = EMPTY_HEADER_WORDS; word < headerWords; ) {
-    const id = header[word++] ?? 0;
-    const shape = header[word++] ?? malformed();
-    const end = word + (shape >>> 8);
-    if (end > headerWords || shape >>> 8 > FIELDS_MAX) {
-      return malformed();
+
+  /** Goes to the next message; false at the end of the frame. A message that does not fit into the frame: RangeError. */
+  next(): boolean {
+    const { view, end } = this;
+    const size = view.byteLength;
+    if (end === size) {
+      return false;
     }
-    const fields: Uint8Array[] = [];
-    for (; word < end; word++) {
-      const length = header[word] ?? 0;
-      if (length > buffer.byteLength - offset) {
-        return malformed();
-      }
-      fields.push(new Uint8Array(buffer, offset, length));
-      offset += length;
+    const start = end + HEAD_BYTES;
+    const length = start > size ? malformed() : view.getUint32(end + LENGTH_AT, true);
+    if (length > size - start) {
+      malformed();
     }
-    messages.push({ id, kind: shape & KIND_MAX, fields });
+    this.id = view.getUint32(end, true);
+    this.kind = view.getUint32(end + WORD, true);
+    this.start = start;
+    this.at = start;
+    this.end = start + length;
+    return true;
   }
-  return offset === buffer.byteLength ? messages : malformed();
+
+  /** The whole value of the current message. A message of another length: RangeError. */
+  value<Taken>(codec: Decoder<Taken>): Taken {
+    this.at = this.start;
+    const value = codec.read(this);
+    if (this.at !== this.end) {
+      malformed();
+    }
+    return value;
+  }
+
+  /** The bytes of the current message, to be wiped. */
+  body(): Uint8Array {
+    return new Uint8Array(this.frame, this.start, this.end - this.start);
+  }
+
+  number(): number {
+    return this.view.getUint32(this.skip(WORD), true);
+  }
+
+  string(): Uint8Array {
+    const length = this.number();
+    return length === 0 ? EMPTY : new Uint8Array(this.frame, this.skip(length), length);
+  }
+
+  text(): string {
+    const length = this.number();
+    const at = this.skip(length);
+    return this.bytes.toString('utf8', at, at + length);
+  }
+
+  private skip(length: number): number {
+    const { at } = this;
+    if (length > this.end - at) {
+      malformed();
+    }
+    this.at = at + length;
+    return at;
+  }
 }

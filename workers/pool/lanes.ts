@@ -1,4 +1,3 @@
-import { FairQueue } from './fair.ts';
 import { isStretching, type Lane, type PendingJob } from './job.ts';
 import type { Thread } from './worker-thread.ts';
 
@@ -11,200 +10,145 @@ const FRAME_JOBS_MAX = 16;
 /** The load of a thread, as far as scheduling needs it. */
 export type ThreadLoad = Pick<Thread, 'jobs' | 'held'>;
 
-/** Limits of a lane whose jobs each take the memory of an Argon2id run and a core. */
-interface ColdLimits {
-  /** Jobs in threads at once, over all threads. */
-  readonly concurrency: number;
-  /** Jobs that wait beyond those. */
-  readonly queueMax: number;
-  /** Jobs in threads at once for one account, or for one source. */
-  readonly perAccountMax: number;
-  /** The lane pauses after each job for as long as that has run, and leaves the core to others meanwhile. */
-  readonly rests?: boolean;
-}
-
-/** A lane with such limits, and its jobs in threads. */
-class ColdLane {
-  running = 0;
-  /** End of its pause, on `performance.now()`. */
-  restsUntil = 0;
-  private readonly runningOf = new Map<string, number>();
-
-  constructor(
-    readonly limits: ColdLimits,
-    readonly queue: FairQueue,
-  ) {}
-
-  /** Removes the next job that may run, and counts it as running; undefined without one, or without one of `places`. */
-  acquire(places: number): PendingJob | undefined {
-    const { queue, runningOf, limits } = this;
-    const mayRun = (account: string): boolean => (runningOf.get(account) ?? 0) < limits.perAccountMax;
-    const job = this.running < places ? queue.take(mayRun) : undefined;
-    if (job !== undefined) {
-      runningOf.set(job.account, (runningOf.get(job.account) ?? 0) + 1);
-      this.running += 1;
-    }
-    return job;
-  }
-
-  release({ account, dueAt, deadlineMs }: PendingJob): void {
-    this.running -= 1;
-    if (this.limits.rests === true) {
-      const now = performance.now();
-      this.restsUntil = now + (now - (dueAt - deadlineMs));
-    }
-    const left = (this.runningOf.get(account) ?? 1) - 1;
-    if (left === 0) {
-      this.runningOf.delete(account);
-    } else {
-      this.runningOf.set(account, left);
-    }
-  }
-}
-
 /** The settings of the lanes, and how a frame gets into a thread. */
 interface LaneOptions<T extends ThreadLoad> {
   readonly threads: number;
-  /** Hot jobs that may wait, and as many bulk jobs. */
+  /** Jobs of each lane that may wait. */
   readonly queueMax: number;
-  /**
-   * One account alone may fill the whole queue; when others come, the newest job of the account with the most jobs loses
-   * its place first.
-   */
-  readonly cold: ColdLimits;
-  /** Limits for unauthenticated callers. Their places are taken from the cold lane's, of which at least one is left. */
-  readonly guess: ColdLimits;
+  /** Cold jobs in threads at once, over all threads: each takes the memory of an Argon2id run and a core. */
+  readonly coldConcurrency: number;
+  /** Guesses in threads at once. Their places are taken from those of cold jobs, of which at least one is left. */
+  readonly guessConcurrency: number;
   readonly send: (thread: T, jobs: readonly PendingJob[]) => void;
 }
 
 /**
- * Decides which waiting job goes to which thread, and when. Cold jobs go first (they hold a thread for microseconds, and
- * have separate limits), then hot, then bulk; but a bulk job that has given way for long goes before hot ones, one
- * for each frame of theirs. In each lane accounts take turns. A thread gets its next frame when it has answered the last
- * one: jobs that arrive meanwhile gather, so batches form under load and a single caller never waits. Idle threads share
- * what has gathered. Bulk jobs travel alone, and one thread is kept free of them, so that a hot job seldom waits for a
- * page to end.
+ * Decides which waiting job goes to which thread, and when; the limiter decides how many jobs of an owner wait here. Each lane is
+ * a plain queue. Cold jobs go first (they hold a thread for microseconds, and have separate limits), then hot, then bulk; but a
+ * bulk job that has given way for long goes before hot ones, one for each frame of theirs. A thread gets its next frame when it
+ * has answered the last one: jobs that arrive meanwhile gather, so batches form under load and a single caller never waits. Idle
+ * threads share what has gathered. Bulk jobs travel alone, and one thread is kept free of them, so that a hot job seldom waits
+ * for a page to end.
  */
 export class Lanes<T extends ThreadLoad = Thread> {
-  readonly cold: ColdLane;
-  readonly guess: ColdLane;
-  private readonly queues: Readonly<Record<Lane, FairQueue>> = {
-    hot: new FairQueue(),
-    bulk: new FairQueue(),
-    cold: new FairQueue(),
-    guess: new FairQueue(),
-  };
+  /** Jobs in threads by lane; of hot ones they are not counted. */
+  readonly running = { bulk: 0, cold: 0, guess: 0 };
+  /** The end of the pause of guesses, on `performance.now()`. */
+  guessesRestUntil = 0;
+  private readonly queues: Readonly<Record<Lane, PendingJob[]>> = { hot: [], bulk: [], cold: [], guess: [] };
   /**
    * Hot jobs that came back from a dead thread and did not cause its end. They go first, and never share a frame with new
    * ones, so that further jobs that crash a thread cannot affect them again.
    */
-  private cleared: PendingJob[] = [];
-  private bulkRunning = 0;
+  private readonly cleared: PendingJob[] = [];
   private hotHasTurn = false;
 
-  constructor(private readonly options: LaneOptions<T>) {
-    this.cold = new ColdLane(options.cold, this.queues.cold);
-    this.guess = new ColdLane(options.guess, this.queues.guess);
-  }
+  constructor(private readonly options: LaneOptions<T>) {}
 
-  /**
-   * Queues a job; returns the job that then has no place, which in a full queue is the newest of the account that has
-   * most in it. A cold job, or a guess, is accepted here and may be dropped by `dispatch`.
-   */
-  accept(job: PendingJob): PendingJob | undefined {
-    const queue = this.queues[job.lane];
-    queue.add(job);
-    return !isStretching(job.lane) && this.waitingOf(job.lane) > this.options.queueMax
-      ? queue.drop()
-      : undefined;
+  /** Queues a job; false if its lane is full. */
+  accept(job: PendingJob): boolean {
+    const isFull = this.waitingOf(job.lane) >= this.options.queueMax;
+    if (!isFull) {
+      this.queues[job.lane].push(job);
+    }
+    return !isFull;
   }
 
   /** Puts a job that came back untouched before all others of its lane. */
   restore(job: PendingJob): void {
-    if (job.lane === 'hot') {
-      this.cleared.unshift(job);
-    } else {
-      this.queues[job.lane].add(job, true);
-    }
+    (job.lane === 'hot' ? this.cleared : this.queues[job.lane]).unshift(job);
   }
 
   /** Releases the place of a job that has left its thread. */
-  release(job: PendingJob): void {
-    if (job.lane === 'bulk') {
-      this.bulkRunning -= 1;
-    } else if (isStretching(job.lane)) {
-      this[job.lane].release(job);
+  release({ lane, dueAt, deadlineMs }: PendingJob): void {
+    if (lane !== 'hot') {
+      this.running[lane] -= 1;
+    }
+    // On few cores a guess and an unlock would take all there are: guesses pause for as long as the last one has run.
+    if (lane === 'guess' && this.options.coldConcurrency === 1) {
+      const now = performance.now();
+      this.guessesRestUntil = now + (now - (dueAt - deadlineMs));
     }
   }
 
-  /** Sends the jobs that can run now; returns the cold jobs and the guesses for which there is no place. */
-  dispatch(threads: readonly T[]): PendingJob[] {
-    const { bulk, cold, guess } = this.queues;
-    const dropped = cold.size + guess.size > 0 ? this.sendStretching(threads) : [];
-    if (this.waitingOf('hot') + bulk.size > 0) {
+  /** Sends the jobs that can run now. */
+  dispatch(threads: readonly T[]): void {
+    const { bulk } = this.queues;
+    this.sendStretching(threads);
+    if (this.waitingOf('hot') + bulk.length > 0) {
       const idle = threads.filter((thread) => thread.held === 0);
-      if (!this.hotHasTurn && bulk.longestWaitMs(performance.now()) > BULK_GIVES_WAY_MS) {
+      const [first] = bulk;
+      if (!this.hotHasTurn && first && performance.now() - first.queuedAt > BULK_GIVES_WAY_MS) {
         this.sendBulk(idle);
       }
       this.sendHot(idle);
       this.sendBulk(idle);
     }
-    return dropped;
   }
 
   /** Time at which waiting guesses may be sent, if they only wait for the end of a pause; otherwise Infinity. */
   nextGuessAt(): number {
-    const { queue, restsUntil } = this.guess;
-    return queue.size > 0 && restsUntil > performance.now() ? restsUntil : Number.POSITIVE_INFINITY;
+    const isResting = this.queues.guess.length > 0 && this.guessesRestUntil > performance.now();
+    return isResting ? this.guessesRestUntil : Number.POSITIVE_INFINITY;
   }
 
   /** Removes and returns the waiting jobs that are due. */
   expire(now: number): PendingJob[] {
-    const due = this.cleared.filter((job) => job.dueAt <= now);
-    this.cleared = this.cleared.filter((job) => job.dueAt > now);
-    return [...due, ...Object.values(this.queues).flatMap((queue) => queue.expire(now))];
+    const due: PendingJob[] = [];
+    for (const queue of [this.cleared, ...Object.values(this.queues)]) {
+      const left = queue.filter((job) => job.dueAt > now);
+      if (left.length < queue.length) {
+        due.push(...queue.filter((job) => job.dueAt <= now));
+        queue.splice(0, queue.length, ...left);
+      }
+    }
+    return due;
   }
 
   /** Time at which the first waiting job is due; Infinity when none waits. */
   nextDueAt(): number {
-    const queues = Object.values(this.queues);
-    return Math.min(...this.cleared.map((job) => job.dueAt), ...queues.map((queue) => queue.nextDueAt()));
+    let first = Number.POSITIVE_INFINITY;
+    for (const queue of [this.cleared, ...Object.values(this.queues)]) {
+      for (const { dueAt } of queue) {
+        first = Math.min(first, dueAt);
+      }
+    }
+    return first;
   }
 
   waitingOf(lane: Lane): number {
-    return this.queues[lane].size + (lane === 'hot' ? this.cleared.length : 0);
+    return this.queues[lane].length + (lane === 'hot' ? this.cleared.length : 0);
   }
 
-  private sendStretching(threads: readonly T[]): PendingJob[] {
-    const { guess, cold } = this;
-    const dropped = this.sendCold(
-      guess,
-      guess.restsUntil > performance.now() ? 0 : guess.limits.concurrency,
-      threads,
-    );
+  private sendStretching(threads: readonly T[]): void {
+    const { running, queues } = this;
+    const { coldConcurrency, guessConcurrency } = this.options;
+    const isResting = this.guessesRestUntil > performance.now();
+    this.sendCold('guess', isResting ? 0 : guessConcurrency, threads);
     // Guesses that run or wait have their places, but one is always left.
-    const { concurrency } = cold.limits;
-    const isGuessing = guess.running + guess.queue.size > 0;
-    const places = isGuessing ? Math.max(1, concurrency - guess.limits.concurrency) : concurrency;
-    return [...dropped, ...this.sendCold(cold, places, threads)];
+    const isGuessing = running.guess + queues.guess.length > 0;
+    const places = isGuessing ? Math.max(1, coldConcurrency - guessConcurrency) : coldConcurrency;
+    this.sendCold('cold', places, threads);
   }
 
-  /** Sends the jobs of a lane that may run, and removes those over `queueMax` that may not. */
-  private sendCold(lane: ColdLane, places: number, threads: readonly T[]): PendingJob[] {
-    const [first, ...others] = threads.filter((thread) => !isStuck(thread));
-    for (let job = first && lane.acquire(places); first && job; job = lane.acquire(places)) {
+  private sendCold(lane: 'cold' | 'guess', places: number, threads: readonly T[]): void {
+    const queue = this.queues[lane];
+    while (queue.length > 0 && this.running[lane] < places) {
+      const [first, ...others] = threads.filter((thread) => !isStuck(thread));
+      const job = first && queue.shift();
+      if (first === undefined || job === undefined) {
+        return;
+      }
+      this.running[lane] += 1;
       const leastLoaded = others.reduce(
         (best, thread) => (thread.jobs.size < best.jobs.size ? thread : best),
         first,
       );
       this.options.send(leastLoaded, [job]);
     }
-    const excess = Math.max(0, lane.queue.size - lane.limits.queueMax);
-    return Array.from({ length: excess }, () => lane.queue.drop()).filter((job) => job !== undefined);
   }
 
   private sendHot(idle: T[]): void {
-    const { hot } = this.queues;
     for (let count = this.waitingOf('hot'); count > 0; count = this.waitingOf('hot')) {
       const share = Math.min(Math.ceil(count / idle.length), FRAME_JOBS_MAX);
       const thread = idle.pop();
@@ -212,22 +156,19 @@ export class Lanes<T extends ThreadLoad = Thread> {
         return;
       }
       this.hotHasTurn = false;
-      this.options.send(
-        thread,
-        this.cleared.length > 0 ? this.cleared.splice(0, share) : hot.takeMany(share),
-      );
+      this.options.send(thread, (this.cleared.length > 0 ? this.cleared : this.queues.hot).splice(0, share));
     }
   }
 
   private sendBulk(idle: T[]): void {
     const runningMax = Math.max(1, this.options.threads - 1);
-    while (this.bulkRunning < runningMax && idle.length > 0) {
-      const job = this.queues.bulk.take();
+    while (this.running.bulk < runningMax && idle.length > 0) {
+      const job = this.queues.bulk.shift();
       const thread = job && idle.pop();
       if (job === undefined || thread === undefined) {
         return;
       }
-      this.bulkRunning += 1;
+      this.running.bulk += 1;
       this.hotHasTurn = true;
       this.options.send(thread, [job]);
     }

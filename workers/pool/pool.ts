@@ -2,9 +2,9 @@ import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { Alarm } from './alarm.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import { Crew, lossError } from './crew.ts';
-import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
-import { FIELDS_MAX, type FrameMessage, KIND_MAX, REPLY_OK } from './frame.ts';
-import type { JobRequest, Lane, PendingJob } from './job.ts';
+import { errorOf, FAILURE, failureOf, poolError } from './failure.ts';
+import { type FrameReader, REPLY_OK } from './frame.ts';
+import type { AnyRequest, JobRequest, Lane, PendingJob } from './job.ts';
 import { Lanes } from './lanes.ts';
 import { checkDeadlines, firstCheckAt, nextCheckAt } from './overdue.ts';
 import type { DownCause, Thread } from './worker-thread.ts';
@@ -26,12 +26,11 @@ export interface PoolOptions {
   readonly threads: number;
   /** Given to every thread, replacements included. */
   readonly workerData: unknown;
-  /** Hot jobs that may wait, and as many bulk jobs. */
+  /** Jobs of each lane that may wait. */
   readonly queueMax: number;
-  /** Cold jobs that run at once over all threads, that wait beyond these, and that run for one account. */
+  /** Cold jobs, and guesses, that run at once over all threads. */
   readonly coldConcurrency: number;
-  readonly coldQueueMax?: number;
-  readonly coldPerAccountMax?: number;
+  readonly guessConcurrency?: number;
   /** Time that a thread may take to load before it counts as hung; tests set their own. */
   readonly loadMsMax?: number;
   /** Reads the CPU time of a thread; tests set their own. */
@@ -55,12 +54,6 @@ interface PoolStats {
 
 /** A thread loads in less than a second on a machine that is not busy. */
 const LOAD_MS_MAX = 30_000;
-const COLD_QUEUE_MAX = 32;
-const COLD_PER_ACCOUNT_MAX = 2;
-/** Guesses run on one place of so many. */
-const GUESS_PART = 4;
-/** Guesses that wait: few, since a delay does no harm to guessing callers. */
-const GUESS_QUEUE_MAX = 16;
 
 /** Crashes of other jobs that a job may live through; a limit only so that it ends at some time. */
 const REQUEUES_MAX = 3;
@@ -86,22 +79,12 @@ export class Pool {
   private isDispatchQueued = false;
 
   constructor(private readonly options: PoolOptions) {
-    const { threads, queueMax, coldConcurrency, loadMsMax = LOAD_MS_MAX } = options;
+    const { threads, queueMax, coldConcurrency, guessConcurrency = 1, loadMsMax = LOAD_MS_MAX } = options;
     this.lanes = new Lanes({
       threads,
       queueMax,
-      cold: {
-        concurrency: coldConcurrency,
-        queueMax: options.coldQueueMax ?? COLD_QUEUE_MAX,
-        perAccountMax: options.coldPerAccountMax ?? COLD_PER_ACCOUNT_MAX,
-      },
-      guess: {
-        concurrency: Math.max(1, Math.floor(coldConcurrency / GUESS_PART)),
-        queueMax: GUESS_QUEUE_MAX,
-        perAccountMax: 1,
-        // On few cores a guess and an unlock would take all there are.
-        rests: coldConcurrency === 1,
-      },
+      coldConcurrency,
+      guessConcurrency,
       send: (thread, jobs) => this.send(thread, jobs),
     });
     this.crew = new Crew(
@@ -119,11 +102,11 @@ export class Pool {
   }
 
   /**
-   * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in time, or rejects
-   * with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in time (a retry is safe),
-   * or `internal` when a thread died or hung with it. Never throws, never stays open for longer than its deadlines.
+   * Resolves with the result, whose bytes are views into one buffer that this job shares with its neighbours in time, or
+   * rejects with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in time (a retry is
+   * safe), or `internal` when a thread died or hung with it. Never throws, never stays open for longer than its deadlines.
    */
-  run(request: JobRequest): Promise<readonly Uint8Array[]> {
+  run<Given, Taken>(request: JobRequest<Given, Taken>): Promise<Taken> {
     return new Promise((resolve, reject) => this.accept(request, resolve, reject));
   }
 
@@ -148,41 +131,41 @@ export class Pool {
         guess: lanes.waitingOf('guess'),
       },
       running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
-      coldRunning: lanes.cold.running + lanes.guess.running,
+      coldRunning: lanes.running.cold + lanes.running.guess,
       threadsAlive: crew.threads.length,
       threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
       restarts: crew.restarts,
     };
   }
 
-  private accept(request: JobRequest, resolve: PendingJob['resolve'], reject: PendingJob['reject']): void {
+  private accept(
+    { job, input, lane, deadlineMs, queuedAt }: AnyRequest,
+    resolve: PendingJob['resolve'],
+    reject: PendingJob['reject'],
+  ): void {
     if (this.draining !== undefined) {
       reject(poolError('overloaded', 'PoolDraining'));
       return;
     }
-    const { kind, fields, account = '', deadlineMs } = request;
-    // A job outside the frame format would make the whole frame unreadable.
-    if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
-      reject(poolError('internal', 'MessageInvalid'));
-      return;
-    }
-    const queuedAt = performance.now();
-    const dueAt = queuedAt + deadlineMs;
-    const job: PendingJob = {
-      ...request,
+    const now = performance.now();
+    const dueAt = now + deadlineMs;
+    const pending: PendingJob = {
       id: 0,
-      account,
+      job,
+      input,
+      lane,
+      deadlineMs,
       dueAt,
-      queuedAt,
+      queuedAt: queuedAt ?? now,
       requeues: 0,
       missed: 0,
       resolve,
       reject,
     };
     this.accepted += 1;
-    const dropped = this.lanes.accept(job);
-    if (dropped !== undefined) {
-      this.reject([dropped], poolError('overloaded', 'QueueFull'));
+    if (!this.lanes.accept(pending)) {
+      this.reject([pending], poolError('overloaded', 'QueueFull'));
+      return;
     }
     this.alarm.arm(dueAt);
     this.dispatchSoon();
@@ -207,33 +190,23 @@ export class Pool {
   private send(thread: Thread, jobs: readonly PendingJob[]): void {
     const now = performance.now();
     for (const job of jobs) {
+      try {
+        thread.add(job);
+      } catch (error) {
+        this.lanes.release(job);
+        this.reject([job], errorOf(failureOf(error)));
+        this.dispatchSoon();
+        continue;
+      }
       job.dueAt = now + job.deadlineMs;
       this.alarm.arm(firstCheckAt(job, now));
     }
-    try {
-      thread.send(jobs);
-    } catch (error) {
-      // A field that cannot be copied (its buffer was transferred away) costs its own job only.
-      if (jobs.length > 1) {
-        for (const job of jobs) {
-          this.send(thread, [job]);
-        }
-        return;
-      }
-      for (const job of jobs) {
-        this.lanes.release(job);
-      }
-      this.reject(jobs, errorOf(failureOf(error)));
-      this.dispatchSoon();
-    }
+    thread.post();
   }
 
   private readonly dispatch = (): void => {
     this.isDispatchQueued = false;
-    const dropped = this.lanes.dispatch(this.crew.threads);
-    if (dropped.length > 0) {
-      this.reject(dropped, poolError('overloaded', 'QueueFull'));
-    }
+    this.lanes.dispatch(this.crew.threads);
     this.alarm.arm(this.lanes.nextGuessAt());
   };
 
@@ -245,17 +218,12 @@ export class Pool {
   }
 
   /** Settles the caller's promise; a reply after a missed deadline is dropped. */
-  private onReply(job: PendingJob, { kind, fields }: FrameMessage): void {
+  private onReply(job: PendingJob, reply: FrameReader): void {
     this.lanes.release(job);
     if (job.missed > 0) {
       return;
     }
-    const error = kind === REPLY_OK ? undefined : decodeFailure(fields[0]);
-    if (error === undefined) {
-      job.resolve(fields);
-    } else {
-      job.reject(error);
-    }
+    const error = settle(job, reply);
     const sentAt = job.dueAt - job.deadlineMs;
     this.options.onJob?.(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, error?.code);
     this.finish(1);
@@ -314,4 +282,21 @@ export class Pool {
     this.alarm.stop();
     await this.crew.close();
   }
+}
+
+/** Settles the promise of a job by the current message of a reply; returns the error of a job without a result. */
+function settle(job: PendingJob, reply: FrameReader): VaultError | undefined {
+  let error: VaultError;
+  try {
+    if (reply.kind === REPLY_OK) {
+      // The output of a job is what its promise resolves with.
+      job.resolve(reply.value(job.job.output) as never);
+      return undefined;
+    }
+    error = reply.value(FAILURE);
+  } catch (unreadable) {
+    error = errorOf(failureOf(unreadable));
+  }
+  job.reject(error);
+  return error;
 }

@@ -1,11 +1,11 @@
 import { parentPort } from 'node:worker_threads';
 import { ownThreadNumber } from './cpu-time.ts';
-import { encodeFailure, type Failure, failureOf } from './failure.ts';
+import { FAILURE, type Failure, failureOf } from './failure.ts';
 import {
-  decodeFrame,
-  encodeFrame,
-  FIELDS_MAX,
-  type FrameMessage,
+  type Decoder,
+  type Encoder,
+  FrameReader,
+  FrameWriter,
   REPLY_ERROR,
   REPLY_OK,
   TRACE_BEGUN,
@@ -15,31 +15,28 @@ import {
 } from './frame.ts';
 
 /**
- * Does one kind of job. Handlers that never wait return their fields directly (no promise is made for them);
- * one that returns a promise lets the thread serve other jobs meanwhile. The given fields are views into the
- * received frame and are overwritten with zeros once the job is answered: copy bytes that have to live on.
+ * Does one kind of job. Handlers that never wait return their result directly (no promise is made for them); one that
+ * returns a promise lets the thread serve other jobs meanwhile. The bytes of the input are views into the received frame
+ * and are overwritten with zeros once the job is answered: copy bytes that have to live on.
  */
-export type FieldHandler = (
-  fields: readonly Uint8Array[],
-) => readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
-
-interface Reply extends FrameMessage {
-  /** The fields of the job, to be wiped. */
-  readonly spent: readonly Uint8Array[];
+export interface ServedJob {
+  readonly input: Decoder<unknown>;
+  readonly output: Encoder<never>;
+  readonly handle: (input: never) => unknown;
 }
 
 /**
  * Serves the pool until the thread ends; to be called once, by the thread's entry file, after everything it
  * needs has been loaded: the call signals to the pool that this thread is ready. A handler that throws or rejects
- * costs its own job only, which is answered with `toFailure(error)`; a kind without a handler, a result that is not
- * a list of fields and a `toFailure` that throws are answered with `internal`.
+ * costs its own job only, which is answered with `toFailure(error)`; a kind without a handler, a result that its codec
+ * cannot write and a `toFailure` that throws are answered with `internal`.
  * The id of the job begun last, and whether its handler is still on the stack, are kept in shared memory, which
  * outlives the thread: they show the pool the job that a dead thread died of.
- * `endFrame` is called when all jobs of a frame have been begun, before their fields are wiped: it ends all that handlers
+ * `endFrame` is called when all jobs of a frame have been begun, before they are wiped: it ends all that handlers
  * share within a frame. A handler that waits shares nothing.
  */
 export function serveThread(
-  handlers: ReadonlyMap<number, FieldHandler>,
+  handlers: ReadonlyMap<number, ServedJob>,
   toFailure: (error: unknown) => Failure,
   endFrame: () => void = () => undefined,
 ): void {
@@ -56,11 +53,13 @@ export function serveThread(
 
 /** Runs the handlers of a thread, and posts their replies. */
 class ServedThread {
-  private replies: Reply[] = [];
+  private readonly replies = new FrameWriter();
+  /** The bytes of the jobs that were answered since the last flush. */
+  private spent: Uint8Array[] = [];
   private isFlushQueued = false;
 
   constructor(
-    private readonly handlers: ReadonlyMap<number, FieldHandler>,
+    private readonly jobs: ReadonlyMap<number, ServedJob>,
     private readonly toFailure: (error: unknown) => Failure,
     private readonly trace: Int32Array,
     private readonly post: (frame: ArrayBuffer) => void,
@@ -69,10 +68,10 @@ class ServedThread {
   serveFrame(frame: ArrayBuffer, endFrame: () => void): void {
     const { trace } = this;
     try {
-      for (const job of decodeFrame(frame)) {
-        Atomics.store(trace, TRACE_BEGUN, job.id);
+      for (const reader = new FrameReader(frame); reader.next(); ) {
+        Atomics.store(trace, TRACE_BEGUN, reader.id);
         Atomics.store(trace, TRACE_INSIDE, 1);
-        this.serve(job);
+        this.serve(reader);
         Atomics.store(trace, TRACE_INSIDE, 0);
       }
     } finally {
@@ -81,34 +80,35 @@ class ServedThread {
     this.flush();
   }
 
-  private serve(job: FrameMessage): void {
+  private serve(reader: FrameReader): void {
+    const { id } = reader;
+    const body = reader.body();
     try {
-      const handler = this.handlers.get(job.kind);
-      if (handler === undefined) {
+      const job = this.jobs.get(reader.kind);
+      if (job === undefined) {
         throw new TypeError('no handler for this kind');
       }
-      const result = handler(job.fields);
+      const result = job.handle(reader.value(job.input) as never);
       if (result instanceof Promise) {
         void result
-          .then((fields) => this.succeed(job, fields))
-          .catch((error: unknown) => this.fail(job, error))
+          .then((value) => this.succeed(id, body, job, value))
+          .catch((error: unknown) => this.fail(id, body, error))
           .then(() => this.flushSoon());
       } else {
-        this.succeed(job, result);
+        this.succeed(id, body, job, result);
       }
     } catch (error) {
-      this.fail(job, error);
+      this.fail(id, body, error);
     }
   }
 
-  private succeed({ id, fields: spent }: FrameMessage, fields: readonly Uint8Array[]): void {
-    if (!Array.isArray(fields) || fields.length > FIELDS_MAX) {
-      throw new TypeError('no list of fields');
-    }
-    this.replies.push({ id, kind: REPLY_OK, fields, spent });
+  private succeed(id: number, body: Uint8Array, { output }: ServedJob, result: unknown): void {
+    // The handler's result is of the type that the codec of its job writes.
+    this.replies.message(id, REPLY_OK, output, result as never);
+    this.spent.push(body);
   }
 
-  private fail({ id, fields: spent }: FrameMessage, error: unknown): void {
+  private fail(id: number, body: Uint8Array, error: unknown): void {
     let failure: Failure;
     try {
       failure = this.toFailure(error);
@@ -116,23 +116,21 @@ class ServedThread {
       // A broken translation must not cost the thread.
       failure = failureOf(broken);
     }
-    this.replies.push({ id, kind: REPLY_ERROR, fields: [encodeFailure(failure)], spent });
+    this.replies.message(id, REPLY_ERROR, FAILURE, failure);
+    this.spent.push(body);
   }
 
-  /** Posts all replies in one message, then wipes the fields of their jobs (passphrases, card data). */
+  /** Posts all replies in one frame, and wipes their jobs (passphrases, card data). */
   private flush(): void {
     this.isFlushQueued = false;
-    if (this.replies.length === 0) {
+    if (this.spent.length === 0) {
       return;
     }
-    const sent = this.replies;
-    this.replies = [];
-    this.post(encodeFrame(sent));
-    for (const { spent } of sent) {
-      for (const field of spent) {
-        field.fill(0);
-      }
+    this.post(this.replies.take());
+    for (const body of this.spent) {
+      body.fill(0);
     }
+    this.spent = [];
   }
 
   /** For replies outside a frame: those of one turn of the event loop still leave together. */

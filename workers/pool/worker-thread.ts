@@ -1,13 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { Alarm } from './alarm.ts';
-import {
-  decodeFrame,
-  encodeFrame,
-  type FrameMessage,
-  TRACE_BEGUN,
-  TRACE_INSIDE,
-  TRACE_WORDS,
-} from './frame.ts';
+import { FrameReader, FrameWriter, TRACE_BEGUN, TRACE_INSIDE, TRACE_WORDS } from './frame.ts';
 import { isStretching, type PendingJob } from './job.ts';
 
 /** Every way in which a thread is lost; an unhandled rejection shows as `error` or as an exit with code 0. */
@@ -16,8 +9,8 @@ export type DownCause = 'error' | 'exit' | 'messageerror' | 'hung';
 /** Calls to the owner of a thread. */
 export interface ThreadListener {
   readonly onReady: (thread: Thread) => void;
-  /** A job was answered, and is no longer in its thread. */
-  readonly onReply: (job: PendingJob, reply: FrameMessage) => void;
+  /** A job was answered, by the current message of a frame, and is no longer in its thread. */
+  readonly onReply: (job: PendingJob, reply: FrameReader) => void;
   /** All replies of one frame have been given. */
   readonly onFrameDone: () => void;
   /** Called once, unless the thread was closed on purpose. `error` was thrown outside of every handler. */
@@ -39,6 +32,7 @@ export class Thread {
   /** Shared with the thread: see `frame.ts`. */
   trace: Int32Array = new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT));
   private readonly worker: Worker;
+  private readonly writer = new FrameWriter();
   /** Resolved once the thread is ready or down. */
   private readonly settled = Promise.withResolvers<void>();
   private isReady = false;
@@ -71,21 +65,23 @@ export class Thread {
     void this.settled.promise.then(() => alarm.stop());
   }
 
-  /** Sends jobs in one frame, each under a new id. Throws, with nothing sent, when a field cannot be copied. */
-  send(jobs: readonly PendingJob[]): void {
-    for (const job of jobs) {
-      this.lastId = (this.lastId + 1) >>> 0;
-      job.id = this.lastId;
+  /** Writes a job under a new id into the next frame. Throws, with nothing written, when its input cannot be written. */
+  add(job: PendingJob): void {
+    this.lastId = (this.lastId + 1) >>> 0;
+    job.id = this.lastId;
+    // `Pool.run` has matched the input with the codec of its job.
+    this.writer.message(job.id, job.job.kind, job.job.input, job.input as never);
+    this.jobs.set(job.id, job);
+    if (!isStretching(job.lane)) {
+      this.held += 1;
+      this.cpuMs = undefined;
     }
-    const frame = encodeFrame(jobs);
+  }
+
+  /** Sends the jobs that were added. */
+  post(): void {
+    const frame = this.writer.take();
     this.worker.postMessage(frame, [frame]);
-    for (const job of jobs) {
-      this.jobs.set(job.id, job);
-      if (!isStretching(job.lane)) {
-        this.held += 1;
-        this.cpuMs = undefined;
-      }
-    }
   }
 
   /**
@@ -148,7 +144,7 @@ export class Thread {
   }
 
   private receive(frame: ArrayBuffer): void {
-    for (const reply of decodeFrame(frame)) {
+    for (const reply = new FrameReader(frame); reply.next(); ) {
       const job = this.jobs.get(reply.id);
       if (job === undefined) {
         throw new RangeError('reply to an unknown job');

@@ -32,6 +32,11 @@ function setUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
+function getUint32(bytes: Uint8Array, at: number): number {
+  const high = ((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16);
+  return (high | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0;
+}
+
 /** Starts a splice at the current position of `kept`; returns its position in `taken`. */
 function openSplice(split: Split): number {
   const { kept, taken } = split;
@@ -141,8 +146,7 @@ function damaged(): never {
  * long, out of order, or outside `part0`.
  */
 export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
-  const view = new DataView(part1.buffer, part1.byteOffset, part1.byteLength);
-  const count = part1.length < COUNT_BYTES ? damaged() : view.getUint32(0);
+  const count = part1.length < COUNT_BYTES ? damaged() : getUint32(part1, 0);
   const size = part0.length + part1.length - COUNT_BYTES - SPLICE_HEADER_BYTES * count;
   if (count === 0 || size <= part0.length) {
     damaged();
@@ -156,8 +160,8 @@ export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
     if (start > part1.length) {
       damaged();
     }
-    const offset = view.getUint32(from);
-    const end = start + view.getUint32(from + 4);
+    const offset = getUint32(part1, from);
+    const end = start + getUint32(part1, from + 4);
     if (offset <= copied || offset > part0.length || end <= start || end > part1.length) {
       damaged();
     }

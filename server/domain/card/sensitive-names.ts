@@ -44,6 +44,30 @@ export const SAD_NAMES: ReadonlySet<string> = new Set([
   ],
 ]);
 
+const HASH_START = 5381;
+const UPPER_A = 0x41;
+const UPPER_Z = 0x5a;
+const ASCII_MAX = 0x7f;
+
+/** A hash that is the same for names with the same `plainName`; -1 for a name with other characters than ASCII. */
+function plainHash(name: string): number {
+  let hash = HASH_START;
+  for (let at = 0; at < name.length; at++) {
+    const unit = name.charCodeAt(at);
+    if (unit > ASCII_MAX) {
+      return -1;
+    }
+    // Not `-`, `_`, `.` and space.
+    if (unit !== 0x2d && unit !== 0x5f && unit !== 0x2e && unit !== 0x20) {
+      hash = (Math.imul(hash, 33) ^ (unit >= UPPER_A && unit <= UPPER_Z ? unit | 0x20 : unit)) >>> 0;
+    }
+  }
+  return hash;
+}
+
+/** Every member of every item is looked up: almost none has one of these hashes. */
+const SAD_HASHES: ReadonlySet<number> = new Set([-1, ...[...SAD_NAMES].map(plainHash)]);
+
 /** Matches a part of each of these names. */
 const SAD_PART = /c(?:vv|vc|vn|sc|id)|pin|securitycode|verification|validation|track|m(?:ag|agnetic)stripe/;
 
@@ -59,5 +83,5 @@ export function isMaskedNumberName(name: string): boolean {
 
 /** Tells whether a member contains sensitive authentication data, by its name. */
 export function isSadName(name: string): boolean {
-  return SAD_NAMES.has(plainName(name));
+  return SAD_HASHES.has(plainHash(name)) && SAD_NAMES.has(plainName(name));
 }

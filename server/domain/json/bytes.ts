@@ -29,7 +29,7 @@ export class JsonWriter {
     const needed = this.at + extra;
     if (needed > this.bytes.length) {
       const grown = new Uint8Array(Math.max(CAPACITY_MIN, needed, this.bytes.length * 2));
-      grown.set(this.bytes.subarray(0, this.at));
+      grown.set(this.bytes);
       this.bytes = grown;
     }
     return this.bytes;

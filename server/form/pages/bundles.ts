@@ -1,6 +1,7 @@
 import type { FormBundle, FormBundles } from '../../../forms/build.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { HttpConfig } from '../../http/deps.ts';
+import { isOnFormsHost } from '../../http/mount.ts';
 import type { Page } from '../../http/pages/pages.ts';
 import {
   IMMUTABLE,
@@ -9,7 +10,6 @@ import {
   respondWithFile,
   staticFileOf,
 } from '../../http/pages/static-file.ts';
-import { isOnFormsHost } from '../../http/mount.ts';
 import { bundlePath, type FormPages } from './render.ts';
 
 function inventory({ version, files }: FormBundles): Uint8Array<ArrayBuffer> {

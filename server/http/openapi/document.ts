@@ -5,9 +5,15 @@ import type { ErrorCode } from '../../core/errors.ts';
 import { ErrorBody, User } from '../../schema/common.ts';
 import { closed } from '../../schema/json-body.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
-import { SECRET_HEADERS } from '../call.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
-import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from '../route.ts';
+import {
+  type BodyRule,
+  type Noun,
+  type RouteShape,
+  routeErrors,
+  SECRET_HEADERS,
+  scopesOf,
+} from '../route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

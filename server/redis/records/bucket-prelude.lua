@@ -25,37 +25,33 @@ local function fence_state(fence, gen)
   return nil
 end
 
--- The length of an item's log, and the last 16 bytes of its newest entry ('' for an empty log), by the field n: the length
--- in decimal, then these bytes. Older items have only the length.
-local function log_of(item, n)
-  local length, tail = n, nil
-  if #n > 16 then
-    length, tail = string.sub(n, 1, -17), string.sub(n, -16)
-  end
-  local count = tonumber(length)
-  if not string.find(length, '^%d+$') or count > 4294967294 then
+-- The length of a log by the field n of its item: the length in decimal, then the last 16 bytes of the newest entry. Until
+-- their next entry items of the first version have only the length.
+local function length_of(n)
+  local length = #n > 16 and string.sub(n, 1, -17) or n
+  if not string.find(length, '^%d+$') or tonumber(length) > 4294967294 then
     error('not a length')
   end
-  if tail then
-    return count, tail
-  end
-  if count == 0 then
-    return 0, ''
-  end
-  return count, string.sub(redis.call('HGET', item, n), -16)
+  return length
+end
+
+-- The length of an item's log, and the last 16 bytes of its newest entry.
+local function log_of(item, n)
+  local length = length_of(n)
+  return tonumber(length), string.sub(#n > 16 and n or redis.call('HGET', item, length) or '', -16)
 end
 
 -- The prefix of an entry: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes of the newest
--- entry in it. Returns both, and the position of the entry.
+-- entry in it. Returns both.
 local NAMED_BYTES = 20
-local function named_by(entry)
-  return string.format('%d', (struct.unpack('<I4', entry))), string.sub(entry, 5, NAMED_BYTES), NAMED_BYTES + 1
+local function named_by(entries, at)
+  return string.format('%d', (struct.unpack('<I4', entries, at))), string.sub(entries, at + 4, at + NAMED_BYTES - 1)
 end
 
--- True if the log of field n is the one that an entry names, perhaps grown; named is the entry of that number. The log of
--- an item that was deleted and stored anew is another one.
-local function is_log(n, named, seen, tail)
-  return n == seen .. tail or (named and string.sub(named, -16) == tail)
+-- True if the log of field n is the one that an entry names, perhaps grown. The log of an item that was deleted and stored
+-- anew is another one.
+local function is_log(item, n, seen, tail)
+  return n == seen .. tail or string.sub(redis.call('HGET', item, seen) or '', -16) == tail
 end
 
 -- The field n of a log whose newest entry is number count.

@@ -100,15 +100,29 @@ export function accountNames(rest: string): AccountName {
   return { scope: 'account', make, read: readerOf(make(AID, ID)) };
 }
 
+/** The bucket of the last name, and its tag: a command names one bucket by many keys. */
+let lastBucket: Bucket = { kid: '', number: 0 };
+let lastTag = '{.0}';
+
+/** `{KID.B}`, by which a Cluster keeps the keys of a bucket together. */
+export function bucketTag(bucket: Bucket): string {
+  const { kid, number } = bucket;
+  if (kid !== lastBucket.kid || number !== lastBucket.number) {
+    lastBucket = bucket;
+    lastTag = `{${kid}.${number}}`;
+  }
+  return lastTag;
+}
+
 /** `{KID.B}rest`: one key of each bucket. */
 export function bucketName(rest: string): NameOf<'bucket', (bucket: Bucket) => string> {
-  const make = ({ kid, number }: Bucket): string => `{${kid}.${number}}${rest}`;
+  const make = (bucket: Bucket): string => bucketTag(bucket) + rest;
   return { scope: 'bucket', make, read: readerOf(make(BUCKET)) };
 }
 
 /** `{KID.B}rest…`: keys of a bucket with a token; with an empty token their common prefix. */
 export function bucketNames(rest: string): NameOf<'bucket', (bucket: Bucket, token: string) => string> {
-  const make = ({ kid, number }: Bucket, token: string): string => `{${kid}.${number}}${rest}${token}`;
+  const make = (bucket: Bucket, token: string): string => bucketTag(bucket) + rest + token;
   return { scope: 'bucket', make, read: readerOf(make(BUCKET, ID)) };
 }
 

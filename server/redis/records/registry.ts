@@ -186,6 +186,8 @@ export const RECORD_KINDS = {
   keyChanges: { name: accountName('c'), backup: 'none' },
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: { name: accountNames('u:'), backup: 'own' },
+  /** String: names of the counts of buckets that were last added to those of the account, see `request/folding.ts`. */
+  usageFold: { name: accountName('uf'), backup: 'none' },
   /** Hash: the account's security log: sequence -> sealed entry, and `h` head, `o` start, `w` writers. */
   auditChain: {
     name: accountName('log'),
@@ -342,8 +344,10 @@ export const RECORD_KINDS = {
   undelivered: { name: bucketName('u'), backup: 'none' },
   /** List: entries of removed logs that were not delivered, see `outbox-prelude.lua`. */
   outbox: { name: bucketName('o'), backup: 'none' },
-  /** String: bytes that items captured together have alike, under their digest; for two minutes. */
-  shared: { name: bucketNames('q'), backup: 'none' },
+  /** Hash: day and operation -> count, until it is added to those of the account. A backup adds it first. */
+  counts: { name: bucketName('n'), backup: 'none' },
+  /** Hash: counts on their way to those of the account, and their `id`. */
+  takenCounts: { name: bucketName('nt'), backup: 'none' },
   /** Hash: token that may clash -> tag of the number that it stands for. */
   identities: { name: bucketName('x'), backup: 'whole' },
 } as const satisfies Readonly<Record<string, RecordKind>>;

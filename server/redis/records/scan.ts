@@ -1,6 +1,7 @@
 /** Reads hashes and sorted sets, large ones and all key names in steps that block Redis only briefly. */
 
-import { isForbiddenCommand, mastersOf, type RedisLink } from '../client.ts';
+import { mastersOf, type RedisLink } from '../client.ts';
+import { isForbiddenCommand } from '../errors.ts';
 import { asBytes, asList, asPairs, asText } from '../reply.ts';
 import { redisKeys } from './keys.ts';
 import type { Bucket } from './name.ts';

@@ -4,7 +4,7 @@ import { mapAhead } from '../../core/concurrency.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import { type KeyOpener, namedInBody } from '../../key/opener.ts';
-import type { Admission } from '../../limits/admission.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { AccountContext } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
 import type { Rules } from '../../rule/rules.ts';
@@ -19,7 +19,7 @@ import { errorOf } from './store-batch.ts';
 
 /** Items of a first piece: two pieces make a large batch, of which one is opened while the other is read or logged. */
 const PIECE_ITEMS = 512;
-/** A batch of no more items is as short as any request, and is not admitted as a listing. */
+/** A batch of no more items is as short as any request, and is not limited as a listing. */
 const SHORT_ITEMS = 64;
 /** Rejected items of a piece that are noted in their logs: one batch must not use up the notes of its account. */
 const NOTED_MAX = 100;
@@ -62,7 +62,7 @@ const COMMA = encoder.encode(',');
 export class Batches {
   constructor(
     private readonly store: ItemStore,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
@@ -85,7 +85,7 @@ export class Batches {
       const view = await viewOf(this.rules, account, wanted, 'body.rules');
       const { key, blob } = await namedInBody(this.keys.prove(ctx, user, passphrase));
       const opening = { kind: 'warm', blob, secret: passphrase } as const;
-      const end = named.length <= SHORT_ITEMS ? undefined : await this.admission.open(account.aid);
+      const end = named.length <= SHORT_ITEMS ? undefined : await this.limiter.hold('open', account.aid);
       const batch = { ctx, key, opening, view, operation: 'decrypt', input, named } as const;
       return await streamOf(this.chunks(batch, end));
     } catch (error) {

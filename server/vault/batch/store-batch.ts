@@ -11,7 +11,7 @@ import type { SecretBytes } from '../../core/secret.ts';
 import type { ServiceSettings } from '../../core/settings.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { type Done, done, type KeyOpener, type KeyRef, namedInBody, type Retry } from '../../key/opener.ts';
-import type { Admission } from '../../limits/admission.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import { type AccountContext, rejectAbandoned } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
@@ -81,7 +81,7 @@ export class StoreBatches {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
@@ -123,19 +123,11 @@ export class StoreBatches {
   ): Promise<StoredOrNot[]> {
     const seedOf = seed === undefined ? undefined : seedsOf(seed);
     const results: (StoredOrNot | undefined)[] = items.map(() => undefined);
-    try {
-      await namedInBody(
-        this.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
-          this.storeLeft({ ctx, key, blob, input, items, seedOf, results }),
-        ),
-      );
-    } finally {
-      const stored = results.filter((result) => result !== undefined && 'token' in result).length;
-      if (stored > 0) {
-        this.metering.count(ctx, 'store', stored);
-        await this.metering.settle(ctx);
-      }
-    }
+    await namedInBody(
+      this.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
+        this.storeLeft({ ctx, key, blob, input, items, seedOf, results }),
+      ),
+    );
     return results.map((result) => result ?? failedItem({ failed: 'internal' }));
   }
 
@@ -175,7 +167,7 @@ export class StoreBatches {
   private *piecesOf({ key, results }: Attempt): Generator<readonly number[]> {
     const left = [...results.keys()].filter((index) => results[index] === undefined);
     for (let at = 0; at < left.length; ) {
-      const size = this.admission.isAlone(key.aid) ? PIECE_ITEMS.alone : PIECE_ITEMS.shared;
+      const size = this.limiter.isAlone(key.aid) ? PIECE_ITEMS.alone : PIECE_ITEMS.shared;
       yield left.slice(at, at + size);
       at += size;
     }
@@ -244,7 +236,12 @@ export class StoreBatches {
       const round: Round = { again: [], clashes: [] };
       const writeGroup = async ([bucket, group]: readonly [Bucket, readonly Sealed[]]): Promise<void> => {
         const writes = group.map(({ write }) => write);
-        const outcomes = await this.admission.piece(aid, () => this.store.writeMany(bucket, writes));
+        const count = this.metering.fieldOf('store');
+        const outcomes = await this.limiter.run('piece', aid, () =>
+          this.store.writeMany(bucket, writes, count),
+        );
+        const stored = outcomes.filter((outcome) => outcome.kind === 'ok' && !outcome.isRepeat).length;
+        this.metering.counted('store', stored);
         await Promise.all(
           group.map((item, i) => this.settle(attempt, item, outcomes[i] ?? { kind: 'damaged' }, round)),
         );
@@ -272,7 +269,7 @@ export class StoreBatches {
 
   /** Groups items by bucket, one of each token; further items of a token come `later`. */
   private byBucket({ kid, aid }: KeyRef, sealed: readonly Sealed[]) {
-    const most = this.admission.isAlone(aid) ? WRITE_ITEMS.alone : WRITE_ITEMS.shared;
+    const most = this.limiter.isAlone(aid) ? WRITE_ITEMS.alone : WRITE_ITEMS.shared;
     const groups: [Bucket, Sealed[]][] = [];
     const open = new Map<number, Sealed[]>();
     const tokens = new Set<string>();

@@ -5,7 +5,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
-import type { Admission } from '../../limits/admission.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { Account, AccountContext } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
@@ -65,7 +65,7 @@ export class VaultTrees {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
@@ -118,9 +118,7 @@ export class VaultTrees {
   listTree(request: PlanRequest): Promise<TreeStream> {
     return this.startTree('list', request, { part: 'meta' }, async (key, page) => {
       if (request.only) {
-        // Rejects with `key_changed` if the generation of the key was no longer the newest after the page was read.
-        const buckets = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
-        await this.pages.log(key, { ...page, buckets }, [], []);
+        await this.pages.checkFences(key, page);
       }
       return this.listPage(key, request.filter, page);
     });
@@ -141,14 +139,17 @@ export class VaultTrees {
   ): Promise<TreeStream> {
     const key = await this.keys.find(account, user);
     const { aid, kid } = key;
-    const read = await this.store.read(kid, token);
-    if (read?.kind !== 'item') {
+    const bucket = this.store.bucketOf(kid, token);
+    const [[position], read] = await Promise.all([
+      this.store.positionsOf(bucket, [token]),
+      this.store.read(kid, token),
+    ]);
+    if (position === undefined || read === undefined) {
       throw new VaultError('token_not_found');
     }
     const named = { aid, kid, token, rule: 'lookup', reference, now: this.now() } as const;
     await this.crypto.describeItem({ params: named, meta: read.meta });
-    const place = { token, storedAt: read.storedAt, bucket: this.store.bucketOf(kid, token).number };
-    const page = await this.pages.readOne(key, [place], 'meta');
+    const page = await this.pages.readOne(key, [{ ...position, bucket: bucket.number }], 'meta');
     if (!page) {
       throw new VaultError('internal'); // one item always fits
     }
@@ -156,7 +157,7 @@ export class VaultTrees {
     return { stream: await treeStream(toAsync([branch])) };
   }
 
-  /** Starts a tree under admission, which it holds from its plan until its last byte is sent or its reader has gone. */
+  /** Starts a tree, which holds a unit of its class from its plan until its last byte is sent or its reader has gone. */
   private async startTree(
     work: 'list' | 'open',
     request: PlanRequest,
@@ -165,9 +166,9 @@ export class VaultTrees {
     write = treeStream,
   ): Promise<TreeStream> {
     const { aid } = request.ctx.account;
-    const end = work === 'open' ? await this.admission.open(aid) : this.admission.start(work, aid);
+    const end = await this.limiter.hold(work, aid);
     try {
-      return await this.admission.plan(aid, async () => {
+      return await this.limiter.run('plan', aid, async () => {
         const { ranges, nextToken } = await this.planner.plan(request);
         const branches = this.branchesOf(ranges, options, open);
         return { stream: await write(branches, request.filter.user, end), nextToken };

@@ -1,16 +1,14 @@
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import type { ItemFilter, Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../../core/clock.ts';
-import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyRef } from '../../key/opener.ts';
-import type { Admission } from '../../limits/admission.ts';
-import type { Bucket } from '../../redis/records/name.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import { type AccountContext, actorOf } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
 import type { ReadView } from '../reader.ts';
-import type { ItemStore } from '../store/items.ts';
+import type { BucketTokens, ItemStore } from '../store/items.ts';
 import { mergePositions, type Placed, type Range } from './plan.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
@@ -40,10 +38,8 @@ export interface ItemPage {
 }
 
 /** The items of a page that one bucket holds: their indexes in the page, and their tokens. */
-interface BucketItems {
-  readonly bucket: Bucket;
+interface BucketItems extends BucketTokens {
   readonly indexes: readonly number[];
-  readonly tokens: readonly string[];
 }
 
 /** The opening of pages of items of one key. */
@@ -74,7 +70,7 @@ export class ItemPages {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly admission: Admission,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
@@ -90,7 +86,7 @@ export class ItemPages {
     let size = Math.min(itemsMax, itemsFirst);
     let places: Placed[] = [];
     for (;;) {
-      size = this.admission.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
+      size = this.limiter.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
       await fill(places, positions, size);
       if (places.length === 0) {
         return;
@@ -113,11 +109,11 @@ export class ItemPages {
     places: readonly Placed[],
     part: PageOptions['part'],
   ): Promise<ItemPage | undefined> {
-    const replies = await this.admission.piece(aid, () => this.store.readMany(kid, places, part));
+    const { buckets, order } = divide(kid, places);
+    const replies = await this.limiter.run('piece', aid, () => this.store.readMany(buckets, part));
     if (replies === undefined) {
       return undefined;
     }
-    const { buckets, order } = divide(kid, places);
     const fields: PageFields = {
       order,
       tokens: places.map(({ token }) => token),
@@ -129,7 +125,7 @@ export class ItemPages {
 
   /**
    * Opens a page, then logs and counts the items that still exist. Returns the texts, for each item whether it was logged, and
-   * the named items that failed. If items seem to be damaged, all are read again, each in one step.
+   * the named items that failed.
    */
   async open(
     { ctx, key, opening, view: { rules, ...masks }, operation }: PageOpening,
@@ -139,51 +135,47 @@ export class ItemPages {
     const { aid, kid } = key;
     const { named } = select;
     const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...itemFilter(select), named };
-    const decrypt = (fields: PageFields) =>
-      this.crypto.decryptItems({ params, opening, rules, page: fields });
-    let opened = await recover(decrypt(page.fields), 'integrity_failed', undefined);
-    if (
-      opened === undefined ||
-      (opened.kind === 'opened' && opened.failed.some(({ code }) => code === 'integrity_failed'))
-    ) {
-      opened = await decrypt(await this.readAgain(key, page));
-    }
+    const decrypted = this.crypto.decryptItems({ params, opening, rules, page: page.fields });
+    const opened = await decrypted.catch(async (error: unknown) => {
+      if (error instanceof VaultError && error.code === 'integrity_failed') {
+        // An item of a newer generation does not open.
+        await this.checkFences(key, page);
+      }
+      throw error;
+    });
     if (opened.kind === 'warm_miss') {
       throw new VaultError('key_changed');
     }
     const { texts, cards, failed, logEntries } = opened;
     const isLogged = page.places.map(() => false);
-    await this.log(key, page, logEntries, isLogged);
+    await this.log(key, page, logEntries, isLogged, this.metering.fieldOf(operation));
     const logged = isLogged.filter(Boolean).length;
-    if (logged > 0) {
-      this.metering.count(ctx, operation, logged);
-      await this.metering.settle(ctx);
-    }
+    this.metering.counted(operation, logged);
     return { texts, cards, failed, isLogged, logged };
   }
 
-  /** Reads a page whose items do not open once more, each item in one step (see `ItemStore.readMany`). */
-  private async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
-    const found = await this.admission.piece(aid, () => this.store.readManyAgain(kid, places, gen));
-    if (found.kind !== 'items') {
+  /** Rejects with `key_changed` if the generation of the key is no longer the newest. */
+  async checkFences({ gen }: KeyRef, { buckets }: ItemPage): Promise<void> {
+    const fences = await Promise.all(buckets.map(({ bucket }) => this.store.fenceOf(bucket, gen)));
+    if (fences.some((fenced) => fenced !== undefined)) {
       throw new VaultError('key_changed');
     }
-    return { ...fields, replies: found.replies };
   }
 
   /**
-   * Appends the log entries of a page, by bucket, and sets `isLogged` for each item that still exists and is logged. Rejects
-   * with `key_changed` if the generation of the key is no longer the newest.
+   * Appends the log entries of a page, by bucket, and sets `isLogged` for each item that still exists and is logged; each is
+   * counted. Rejects with `key_changed` if the generation of the key is no longer the newest.
    */
-  log(
+  private log(
     { aid, gen }: KeyRef,
     { buckets }: ItemPage,
     entries: readonly Packed[],
     isLogged: boolean[],
+    count?: string,
   ): Promise<unknown> {
     const append = async ({ bucket, indexes, tokens }: BucketItems, n: number): Promise<void> => {
-      const outcome = await this.admission.piece(aid, () =>
-        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen),
+      const outcome = await this.limiter.run('piece', aid, () =>
+        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen, count),
       );
       if (outcome.kind !== 'appended') {
         throw new VaultError('key_changed');
@@ -212,14 +204,15 @@ async function fill(
 
 /** Returns the size of the next page, after one of `items` items. */
 function nextSize(items: number, { fields }: ItemPage): number {
-  const fitting = Math.floor((items * PAGE_BYTES) / Math.max(fields.replies.length, 1));
+  const bytes = fields.replies.reduce((sum, { length }) => sum + length, 1);
+  const fitting = Math.floor((items * PAGE_BYTES) / bytes);
   return Math.max(1, Math.min(2 * items, PAGE_ITEMS_MAX, fitting));
 }
 
 /** Divides a page by bucket. `order` has for each item the index of its bucket in two bytes, big endian. */
 function divide(kid: string, places: readonly Placed[]): { buckets: BucketItems[]; order: Uint8Array } {
   const order = new Uint8Array(2 * places.length);
-  const buckets: { index: number; bucket: Bucket; indexes: number[]; tokens: string[] }[] = [];
+  const buckets: (BucketItems & { index: number; indexes: number[]; tokens: string[] })[] = [];
   const byNumber: (typeof buckets)[number][] = [];
   for (const [index, { token, bucket: number }] of places.entries()) {
     let found = byNumber[number];

@@ -7,7 +7,7 @@ import type { Bucket } from '../../redis/records/name.ts';
 import type { MemberIndex } from '../../redis/records/scan.ts';
 import type { Account, AccountContext } from '../../request/context.ts';
 import { mayUseKey } from '../../request/permission.ts';
-import type { ItemStore, Place, Position } from '../store/items.ts';
+import type { ItemStore, Position } from '../store/items.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
 const STEP_FIRST = 16;
@@ -28,7 +28,9 @@ export interface ListFilter extends ItemFilter {
 }
 
 /** A position and the number of the bucket that holds it. */
-export interface Placed extends Place, Position {}
+export interface Placed extends Position {
+  readonly bucket: number;
+}
 
 /** A part of one key's items. Times are milliseconds since 1970, one for each bucket. */
 export interface Range {
@@ -260,9 +262,9 @@ export class ListPlanner {
 
   /** Returns the range of one item, empty if it does not exist. */
   private async rangeOfOne(key: KeyRef, token: string): Promise<Range> {
-    const read = await this.store.read(key.kid, token);
-    const bucket = this.store.bucketOf(key.kid, token).number;
-    const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
+    const bucket = this.store.bucketOf(key.kid, token);
+    const positions = await this.store.positionsOf(bucket, [token]);
+    const picked = positions.map((position) => ({ ...position, bucket: bucket.number }));
     return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
   }
 

@@ -3,7 +3,7 @@ import { type RedisLink, script } from '../../redis/client.ts';
 import prelude from '../../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { asFenced, type Fenced, TAG_BYTES, tagOf } from '../../redis/records/fence.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
-import { type Bucket, bucketOf } from '../../redis/records/name.ts';
+import { type Bucket, bucketOf, bucketTag } from '../../redis/records/name.ts';
 import outboxPrelude from '../../redis/records/outbox-prelude.lua' with { type: 'text' };
 import type { MemberIndex } from '../../redis/records/scan.ts';
 import {
@@ -17,19 +17,16 @@ import {
   asTime,
   isOk,
 } from '../../redis/reply.ts';
-import { type Argument, CommandWriter } from '../../redis/resp.ts';
+import { type Argument, parseReply } from '../../redis/resp.ts';
 import appendLogText from './append-log-n.lua' with { type: 'text' };
 import dropSadText from './drop-sad-2.lua' with { type: 'text' };
 import dueTokensText from './due-tokens-1.lua' with { type: 'text' };
 import expireItemsText from './expire-items-n.lua' with { type: 'text' };
-import readItemText from './read-item-4.lua' with { type: 'text' };
 import removeItemsText from './remove-items-n.lua' with { type: 'text' };
 import { wantRewrite } from './sad-rewrite.ts';
-import { SharedBytes } from './shared.ts';
 import writeItemsText from './write-items-n.lua' with { type: 'text' };
 
 const writeItems = script(prelude, writeItemsText);
-const readItem = script(prelude, readItemText);
 const appendLog = script(prelude, appendLogText);
 const dropSad = script(dropSadText);
 const dueTokens = script(prelude, dueTokensText);
@@ -37,12 +34,14 @@ const expireItems = script(prelude, expireItemsText);
 const removeItems = script(prelude, outboxPrelude, removeItemsText);
 
 const NO_BYTES = Buffer.alloc(0);
+/** The name of a count (see `Metering.fieldOf`) for what is not counted. */
+const NO_COUNT = '';
 /** The greatest number of earlier entries that an entry can name. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
 /** Bytes of a page. */
 const PAGE_BYTES_MAX = 4 * 1_024 * 1_024;
-/** Items of a page that are read at once. Their replies are read in vain when items are too large. */
-const SLICE_ITEMS = 128;
+/** Buckets of a page that are read at once. Their replies are read in vain when items are too large. */
+const BUCKETS_AT_ONCE = 4;
 /** Members of an index that are read at once. */
 const MEMBERS_STEP = 1_000;
 
@@ -58,12 +57,6 @@ export interface ItemParts extends LogEnd {
   readonly item: Buffer;
   readonly meta: Buffer;
   readonly sad: Buffer;
-}
-
-/** An item with its position in time order, read in one step. */
-export interface StoredItem extends ItemParts {
-  readonly kind: 'item';
-  readonly storedAt: number;
 }
 
 /** A new item, or the replacement of one. */
@@ -87,8 +80,6 @@ export interface ItemWrite {
   readonly expiresAt?: number | undefined;
   /** Entries of the metadata index, see `metadataDigest`. */
   readonly digests?: Uint8Array | undefined;
-  /** The bytes that both parts have in common with each other and with other items, see `shared.ts`. */
-  readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /**
@@ -97,7 +88,8 @@ export interface ItemWrite {
  */
 export type WriteOutcome =
   | Fenced
-  | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean }
+  /** `isRepeat`: its seed was written before, and nothing was written or counted. */
+  | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean; readonly isRepeat: boolean }
   | { readonly kind: 'clash' | 'changed' | 'damaged' }
   /** `isLive` is false once the item has expired. */
   | ({ readonly kind: 'exists'; readonly isLive: boolean } & LogEnd);
@@ -108,10 +100,10 @@ export interface Position {
   readonly storedAt: number;
 }
 
-/** A token and the number of its bucket. */
-export interface Place {
-  readonly token: string;
-  readonly bucket: number;
+/** Items of one bucket. */
+export interface BucketTokens {
+  readonly bucket: Bucket;
+  readonly tokens: readonly string[];
 }
 
 /** The fields that `ItemStore.readMany` reads of each item. */
@@ -143,7 +135,6 @@ const DROPPED = ['ok', 'missing', 'changed'] as const;
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
 export class ItemStore {
-  private readonly shared = new SharedBytes();
   /** Buckets in which this process may have changed a log since the last call of `takeMoved`. */
   private readonly moved = new Map<string, Bucket>();
 
@@ -158,75 +149,50 @@ export class ItemStore {
     return bucketOf(kid, token, this.buckets);
   }
 
-  async write(kid: string, item: ItemWrite): Promise<WriteOutcome> {
-    const [outcome] = await this.writeMany(this.bucketOf(kid, item.token), [item]);
-    return outcome ?? { kind: 'damaged' };
+  async write(kid: string, item: ItemWrite, count = NO_COUNT): Promise<WriteOutcome> {
+    const reply = await this.runWrite(this.bucketOf(kid, item.token), [item], count);
+    const [word, outcome] = asList(reply);
+    return isOk(word) ? asWriteOutcome(outcome) : asFenced(asText(word));
   }
 
-  /** Writes items of one bucket and one generation, each with another token, in one step. */
-  async writeMany(bucket: Bucket, writes: readonly ItemWrite[]): Promise<readonly WriteOutcome[]> {
-    this.noteMoved(bucket);
-    const keys = [
-      redisKeys.fence(bucket),
-      redisKeys.times(bucket),
-      redisKeys.references(bucket),
-      redisKeys.identities(bucket),
-      redisKeys.changedLogs(bucket),
-      redisKeys.metadata(bucket),
-      redisKeys.expiries(bucket),
-    ];
-    const [first] = writes;
-    const cut = first && writes.length === 1 ? this.shared.cut(bucket, first) : undefined;
-    const args: Argument[] = [first?.gen ?? 0, cut?.from ?? 0, cut?.bytes ?? NO_BYTES];
-    for (const write of writes) {
-      const { token, replaces } = write;
-      const { item, sad } = cut ?? write;
-      keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
-      args.push(token, item, write.meta, sad, write.sadExpiresAt, write.refMember, write.logEntry);
-      args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), write.identity, write.seed ?? NO_BYTES);
-      args.push(write.expiresAt ?? NO_BYTES, write.digests ?? NO_BYTES);
-    }
-    if (cut !== undefined) {
-      keys.push(cut.key);
-    }
-    const [word, ...replies] = asList(await this.redis.run(writeItems, keys, args));
-    if (cut !== undefined && asText(word) === 'unshared') {
-      this.shared.forget(bucket);
-      return await this.writeMany(bucket, writes);
-    }
+  /** Writes items of one bucket and one generation, each with another token, in one step. Each written one is counted. */
+  async writeMany(
+    bucket: Bucket,
+    writes: readonly ItemWrite[],
+    count = NO_COUNT,
+  ): Promise<readonly WriteOutcome[]> {
+    const [word, ...outcomes] = asList(await this.runWrite(bucket, writes, count));
     if (!isOk(word)) {
       const fenced = asFenced(asText(word));
       return writes.map(() => fenced);
     }
-    if (cut !== undefined && cut.bytes.length > 0) {
-      this.shared.remember(bucket, cut);
-    }
-    return replies.map(asWriteOutcome);
-  }
-
-  /** Reads an item in one step; undefined if it does not exist. Without `gen` the fence is not checked. */
-  read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined> {
-    return this.readIn(this.bucketOf(kid, token), token, gen);
+    return outcomes.map(asWriteOutcome);
   }
 
   /**
-   * Reads the parts of an item without its fence, and not in one step: they may belong to two versions, which do not open
-   * together. Undefined if the item does not exist, or has to be read by `read`. Only for readers that append to the log
-   * before they reply: that checks fence and existence.
+   * Reads the parts of an item in one step, without its fence; undefined if it does not exist. A write checks the fence; a
+   * reader that neither writes nor appends to the log calls `fenceOf`.
    */
-  async readParts(kid: string, token: string): Promise<ItemParts | undefined> {
-    const bucket = this.bucketOf(kid, token);
-    const [parts, sad] = await this.redis.readEach([
-      ['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n'],
-      ['GET', redisKeys.sad(bucket, token)],
-    ]);
+  async read(kid: string, token: string): Promise<ItemParts | undefined> {
+    const commands = readCommands({ bucket: this.bucketOf(kid, token), tokens: [token] }, 'full');
+    const replies = await this.redis.readTogether(commands, Number.POSITIVE_INFINITY);
+    const [parts, sads] = asList(replies && parseReply(replies));
     const [item, meta, log] = asList(parts);
-    // A log whose last entry must be looked up (see bucket-prelude.lua) is read by the script.
-    if (!Buffer.isBuffer(item) || !Buffer.isBuffer(log) || log.length <= TAG_BYTES) {
-      return undefined;
-    }
-    const { logLength, logTail } = readLogField(log);
-    return { item, meta: asBytes(meta), sad: asOptionalBytes(sad) ?? NO_BYTES, logLength, logTail };
+    const [sad] = asList(sads);
+    return item === null
+      ? undefined
+      : {
+          item: asBytes(item),
+          meta: asBytes(meta),
+          sad: asOptionalBytes(sad) ?? NO_BYTES,
+          ...readLogField(log),
+        };
+  }
+
+  /** Returns the state of a fence if requests that started under a generation may not continue. */
+  async fenceOf(bucket: Bucket, gen: number): Promise<Fenced | undefined> {
+    const checked = await this.appendLog(bucket, [], [], gen);
+    return checked.kind === 'appended' ? undefined : checked;
   }
 
   /** Reads metadata and length of the log, which outlive the expiry of an item. */
@@ -235,72 +201,64 @@ export class ItemStore {
     const [meta, log] = asList(await this.redis.command('HMGET', [name, 'm', 'n']));
     return meta === null || log === null
       ? undefined
-      : { meta: asBytes(meta), logLength: readLogField(asBytes(log)).logLength };
+      : { meta: asBytes(meta), logLength: readLogField(log).logLength };
   }
 
   /**
-   * Reads the parts of many items with plain commands, without fences: in RESP2, for each item a list of item, metadata and
-   * log field (see bucket-prelude.lua) and a list of the sensitive authentication data; with `meta` one list of the
-   * metadata; with `log` one of metadata and first entry of the log. Missing parts are null or empty. Undefined when they
-   * are too many bytes.
+   * Reads the parts of many items, those of each bucket in one step, without fences. Returns for each bucket a list of lists in
+   * RESP2: of item, metadata and log field (see bucket-prelude.lua) for each item, and then of the sensitive authentication data
+   * of all; with `meta` of the metadata for each item; with `log` of metadata and first entry of the log. Missing parts are
+   * null. Undefined when they are too many bytes.
    */
-  async readMany(kid: string, places: readonly Place[], part: PagePart): Promise<Uint8Array | undefined> {
-    const slices: Uint8Array[] = [];
+  async readMany(
+    buckets: readonly BucketTokens[],
+    part: PagePart,
+  ): Promise<readonly Uint8Array[] | undefined> {
+    const found: Buffer[] = [];
     let bytesLeft = PAGE_BYTES_MAX;
-    for (let at = 0; at < places.length; at += SLICE_ITEMS) {
-      const slice = await this.redis.readLists(
-        readCommands(kid, places.slice(at, at + SLICE_ITEMS), part),
-        bytesLeft,
-      );
-      if (slice === undefined) {
+    for (let at = 0; at < buckets.length; at += BUCKETS_AT_ONCE) {
+      const reads = buckets
+        .slice(at, at + BUCKETS_AT_ONCE)
+        .map((some) => this.redis.readTogether(readCommands(some, part), bytesLeft));
+      for (const replies of await Promise.all(reads)) {
+        bytesLeft -= replies?.length ?? Number.POSITIVE_INFINITY;
+        found.push(replies ?? NO_BYTES);
+      }
+      if (bytesLeft < 0) {
         return undefined;
       }
-      bytesLeft -= slice.length;
-      slices.push(slice);
     }
-    return slices.length === 1 ? slices[0] : Buffer.concat(slices);
-  }
-
-  /** Reads items in full as `readMany`, each in one step as `read`. */
-  async readManyAgain(
-    kid: string,
-    places: readonly Place[],
-    gen: number,
-  ): Promise<Fenced | { readonly kind: 'items'; readonly replies: Uint8Array }> {
-    const reads = places.map(({ token, bucket: number }) => this.readIn({ kid, number }, token, gen));
-    const writer = new CommandWriter();
-    for (const found of await Promise.all(reads)) {
-      if (found !== undefined && found.kind !== 'item') {
-        return found;
-      }
-      const { item, meta, logLength = 0, logTail = NO_BYTES, sad = NO_BYTES } = found ?? {};
-      const log = Buffer.concat([Buffer.from(`${logLength}`), logTail]);
-      writer.add([item ?? NO_BYTES, meta ?? NO_BYTES, log]);
-      writer.add([sad]);
-    }
-    return { kind: 'items', replies: writer.take() };
+    return found;
   }
 
   /** Appends an entry to the log of one item. */
-  appendOne(kid: string, token: string, entry: Uint8Array, gen?: number): Promise<AppendOutcome> {
-    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen);
+  appendOne(
+    kid: string,
+    token: string,
+    entry: Uint8Array,
+    gen?: number,
+    count?: string,
+  ): Promise<AppendOutcome> {
+    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen, count);
   }
 
-  /** Appends one entry to each item of a bucket, none where it is empty. */
+  /** Appends one entry to each item of a bucket, none where it is empty. Each appended one is counted. */
   async appendLog(
     bucket: Bucket,
     tokens: readonly string[],
     entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
+    count = NO_COUNT,
   ): Promise<AppendOutcome> {
     this.noteMoved(bucket);
     const keys = [
       redisKeys.fence(bucket),
       redisKeys.changedLogs(bucket),
+      redisKeys.counts(bucket),
       ...tokens.map((token) => redisKeys.item(bucket, token)),
     ];
     const { bytes, ends } = 'ends' in entries ? entries : packEntries(entries);
-    const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
+    const args = [gen ?? '', count, bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
     const [word, flags] = asList(await this.redis.run(appendLog, keys, args));
     return isOk(word)
       ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
@@ -329,13 +287,14 @@ export class ItemStore {
   }
 
   /**
-   * Deletes items of one bucket with their logs, each independently of the others. `closed`: a deletion of the key is in
+   * Deletes items of one bucket with their logs, each independently of the others; each deleted one is counted. `closed`: a deletion of the key is in
    * progress, and nothing was deleted. Otherwise for each item, `changed`: it is not the one that was read; `damaged`: it
    * cannot be deleted as it is.
    */
   async remove(
     bucket: Bucket,
     items: readonly ItemRemoval[],
+    count = NO_COUNT,
   ): Promise<'closed' | readonly (typeof REMOVED)[number][]> {
     this.noteMoved(bucket);
     const keys = [
@@ -348,9 +307,10 @@ export class ItemStore {
       redisKeys.outbox(bucket),
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
+      redisKeys.counts(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
-    const args: Argument[] = [this.isStreamed ? '1' : ''];
+    const args: Argument[] = [this.isStreamed ? '1' : '', count];
     for (const { token, metaTag, firstTag, proof, refMember } of items) {
       args.push(token, metaTag, firstTag, proof, refMember);
     }
@@ -462,40 +422,42 @@ export class ItemStore {
     }
   }
 
-  private noteMoved(bucket: Bucket): void {
-    this.moved.set(`${bucket.number} ${bucket.kid}`, bucket);
+  private runWrite(bucket: Bucket, writes: readonly ItemWrite[], count: string): Promise<unknown> {
+    this.noteMoved(bucket);
+    const keys = [
+      redisKeys.fence(bucket),
+      redisKeys.times(bucket),
+      redisKeys.references(bucket),
+      redisKeys.identities(bucket),
+      redisKeys.changedLogs(bucket),
+      redisKeys.metadata(bucket),
+      redisKeys.expiries(bucket),
+      redisKeys.counts(bucket),
+    ];
+    const args: Argument[] = [writes[0]?.gen ?? 0, count];
+    for (const write of writes) {
+      const { token, replaces } = write;
+      keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
+      args.push(
+        token,
+        write.item,
+        write.meta,
+        write.sad,
+        write.sadExpiresAt,
+        write.refMember,
+        write.logEntry,
+        replaces === undefined ? NO_BYTES : tagOf(replaces),
+        write.identity,
+        write.seed ?? NO_BYTES,
+        write.expiresAt ?? NO_BYTES,
+        write.digests ?? NO_BYTES,
+      );
+    }
+    return this.redis.run(writeItems, keys, args);
   }
 
-  private async readIn(
-    bucket: Bucket,
-    token: string,
-    gen: number | undefined,
-  ): Promise<Fenced | StoredItem | undefined> {
-    const keys = [
-      redisKeys.item(bucket, token),
-      redisKeys.sad(bucket, token),
-      redisKeys.times(bucket),
-      redisKeys.fence(bucket),
-    ];
-    const [word, item, meta, logLength, logTail, storedAt, sad] = asList(
-      await this.redis.runUnreplicated(readItem, keys, [token, gen ?? '']),
-    );
-    switch (asText(word)) {
-      case 'ok':
-        return {
-          kind: 'item',
-          item: asBytes(item),
-          meta: asBytes(meta),
-          sad: asBytes(sad),
-          logLength: asCount(logLength),
-          logTail: asBytes(logTail),
-          storedAt: asTime(storedAt),
-        };
-      case 'missing':
-        return undefined;
-      default:
-        return asFenced(asText(word));
-    }
+  private noteMoved(bucket: Bucket): void {
+    this.moved.set(bucketTag(bucket), bucket);
   }
 
   private async readEntries(
@@ -510,18 +472,18 @@ export class ItemStore {
   /** Returns positions of the time index, by a range of `ZRANGE`. */
   private async readPositions(bucket: Bucket, range: readonly (string | number)[]): Promise<Position[]> {
     const command = ['ZRANGE', redisKeys.times(bucket), ...range, 'WITHSCORES'];
-    const replies = (await this.redis.readLists([command], Number.POSITIVE_INFINITY)) ?? Buffer.alloc(0);
-    // A line for the list, then two for each token, its length and itself, and two for its score.
+    const replies = (await this.redis.readTogether([command], Number.POSITIVE_INFINITY)) ?? NO_BYTES;
+    // A line for each of two lists, then two for each token, its length and itself, and two for its score.
     const lines = replies.toString('latin1').split('\r\n');
     const positions: Position[] = [];
-    for (let i = 2; i + 2 < lines.length; i += 4) {
+    for (let i = 3; i + 2 < lines.length; i += 4) {
       positions.push({ token: lines[i] ?? '', storedAt: asTime(Number(lines[i + 2])) });
     }
     return positions;
   }
 
   /** Returns the positions of those of the tokens that the time index has. */
-  private async positionsOf(bucket: Bucket, tokens: readonly string[]): Promise<Position[]> {
+  async positionsOf(bucket: Bucket, tokens: readonly string[]): Promise<Position[]> {
     const scores = asList(await this.redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
     return tokens.flatMap((token, i) => (scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }]));
   }
@@ -532,7 +494,7 @@ function asWriteOutcome(reply: unknown): WriteOutcome {
   const kind = asText(word);
   switch (kind) {
     case 'ok':
-      return { kind, storedAt: asTime(first), created: isOne(second) };
+      return { kind, storedAt: asTime(first), created: isOne(second), isRepeat: isOne(third) };
     case 'exists':
       return { kind, logLength: asCount(first), logTail: asBytes(second), isLive: isOne(third) };
     case 'clash':
@@ -549,9 +511,10 @@ function isOne(reply: unknown): boolean {
 }
 
 /** Reads the log field of an item (see bucket-prelude.lua): its length, and the last bytes of its newest entry. */
-function readLogField(log: Buffer): LogEnd {
+function readLogField(reply: unknown): LogEnd {
+  const log = asBytes(reply);
   const tailAt = log.length > TAG_BYTES ? log.length - TAG_BYTES : log.length;
-  const digits = asText(log.subarray(0, tailAt));
+  const digits = log.toString('latin1', 0, tailAt);
   const logLength = Number(digits);
   if (!/^\d+$/.test(digits) || logLength > LOG_LENGTH_MAX) {
     throw new VaultError('integrity_failed');
@@ -559,17 +522,18 @@ function readLogField(log: Buffer): LogEnd {
   return { logLength, logTail: log.subarray(tailAt) };
 }
 
-function readCommands(kid: string, places: readonly Place[], part: PagePart): readonly (readonly string[])[] {
-  const commands: (readonly string[])[] = [];
-  for (const { token, bucket: number } of places) {
-    const bucket = { kid, number };
-    if (part === 'full') {
-      commands.push(['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n']);
-      commands.push(['MGET', redisKeys.sad(bucket, token)]);
-    } else {
-      const fields = part === 'log' ? ['m', '1'] : ['m'];
-      commands.push(['HMGET', redisKeys.item(bucket, token), ...fields]);
-    }
+/** The fields of an item that a page has, see `ItemStore.readMany`. */
+const FIELDS: Readonly<Record<PagePart, readonly string[]>> = {
+  full: ['c', 'm', 'n'],
+  meta: ['m'],
+  log: ['m', '1'],
+};
+
+function readCommands({ bucket, tokens }: BucketTokens, part: PagePart): readonly (readonly string[])[] {
+  const fields = FIELDS[part];
+  const commands = tokens.map((token) => ['HMGET', redisKeys.item(bucket, token), ...fields]);
+  if (part === 'full') {
+    commands.push(['MGET', ...tokens.map((token) => redisKeys.sad(bucket, token))]);
   }
   return commands;
 }

@@ -2,16 +2,17 @@
 -- Deletes items of one bucket with their logs, each independently: one that is not what was read stays.
 -- Their identity tags are kept, so that a token is never used for another number.
 -- KEYS  1 time index  2 reference index  3 fence  4 tokens whose logs have changed  5 notes of removed logs
---       6 undelivered logs  7 outbox  8 metadata index  9 expiries, then for each item: the item, its sad
--- ARGV  1 '1' when logs are delivered to a sink, or '', then for each item:
+--       6 undelivered logs  7 outbox  8 metadata index  9 expiries  10 counts, then for each item: the item,
+--       its sad
+-- ARGV  1 '1' when logs are delivered to a sink, or ''  2 name of the count of deleted items, or '', then for each item:
 --       1 token  2 last 16 bytes of the metadata that was checked  3 last 16 bytes of the first entry of its log
 --       4 proof that the service removes the log that begins so  5 reference index member or ''
 -- Reply 'closed' | a list of 'ok' | 'missing' | 'changed' | 'damaged'
-local FIXED_KEYS, ITEM_KEYS, ITEM_ARGS = 9, 2, 5
+local FIXED_KEYS, ITEM_KEYS, FIXED_ARGS, ITEM_ARGS = 10, 2, 2, 5
 local call, sub = redis.call, string.sub
-local times, references, fence, changed, removed, undelivered, outbox, metadata, expiries =
+local times, references, fence, changed, removed, undelivered, outbox, metadata, expiries, usage =
   unpack(KEYS, 1, FIXED_KEYS)
-local is_streamed = ARGV[1] ~= ''
+local is_streamed, counted = ARGV[1] ~= '', ARGV[2]
 
 local closed_until = call('HGET', fence, 'c')
 if closed_until and now_ms() < tonumber(closed_until) then
@@ -54,14 +55,18 @@ local function remove(item, sad, token, checked, begin, proof, member)
   return 'ok'
 end
 
-local out = {}
+local out, deleted = {}, 0
 for i = 1, (#KEYS - FIXED_KEYS) / ITEM_KEYS do
-  local key, arg = FIXED_KEYS + (i - 1) * ITEM_KEYS, 1 + (i - 1) * ITEM_ARGS
+  local key, arg = FIXED_KEYS + (i - 1) * ITEM_KEYS, FIXED_ARGS + (i - 1) * ITEM_ARGS
   local done, outcome = pcall(remove, KEYS[key + 1], KEYS[key + 2], unpack(ARGV, arg + 1, arg + ITEM_ARGS))
   -- Errors of Redis concern all items; a value of another type, and an error of Lua, concern this item.
   if not done and type(outcome) == 'table' and not string.find(outcome.err, '^WRONGTYPE') then
     error(outcome)
   end
   out[i] = done and outcome or 'damaged'
+  deleted = deleted + (outcome == 'ok' and 1 or 0)
+end
+if deleted > 0 and counted ~= '' then
+  call('HINCRBY', usage, counted, deleted)
 end
 return out

@@ -1,4 +1,5 @@
-import { isForbiddenCommand, mastersOf, type RedisLink } from '../../redis/client.ts';
+import { mastersOf, type RedisLink } from '../../redis/client.ts';
+import { isForbiddenCommand } from '../../redis/errors.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
 import { scanNames } from '../../redis/records/scan.ts';
 import { asList, asText } from '../../redis/reply.ts';

@@ -1,23 +1,19 @@
 -- write-items
 -- Stores items of one bucket, or replaces them, each with its log entry. All are checked before the first is written.
 -- KEYS  1 fence  2 time index  3 reference index  4 identity tags (hash)  5 tokens whose logs have changed
---       6 metadata index  7 expiries, then for each item its hash, and its sad (string); no item is there twice.
---       Last, if the items come without their shared bytes, the key that has them for two minutes
--- ARGV  1 generation  2 bytes of each part before the shared bytes  3 the shared bytes, or '' if Redis has them, then for
---       each item: token | envelope and content | metadata | sad or '' | sad expiry ms or 0 | reference index member or ''
---       | log entry, preceded by the number and tail that it names | '' to store, or the last 16 bytes of the metadata that
---       this write replaces | identity tag or '' | seed of an idempotent request or '' | expiry ms or ''
---       | digests of its metadata or ''
--- Reply {'closed'|'stale'|'unshared'} | {'ok', for each item:
---   {'ok', stored_at ms, 1 if there was none} | {'clash'|'changed'|'damaged'}
+--       6 metadata index  7 expiries  8 counts, then for each item its hash, and its sad (string); no item is there twice
+-- ARGV  1 generation  2 name of the count of written items, or '', then for each item: token | envelope and content
+--       | metadata | sad or '' | sad expiry ms or 0 | reference index member or '' | log entry, preceded by the number and tail
+--       that it names | '' to store, or the last 16 bytes of the metadata that this write replaces | identity tag or ''
+--       | seed of an idempotent request or '' | expiry ms or '' | digests of its metadata or ''
+-- Reply {'closed'|'stale'} | {'ok', for each item:
+--   {'ok', stored_at ms, 1 if there was none, 1 if this request has written before} | {'clash'|'changed'|'damaged'}
 --   | {'exists', log length, tail, 1 unless it has expired}: the entry of a new item must name what this log has}
 local call, sub, find, format = redis.call, string.sub, string.find, string.format
-local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 7, 3, 12
-local fence, times, references, identities, changed_logs, metadata, expiries = unpack(KEYS, 1, FIXED_KEYS)
-local generation, before, shared = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 8, 2, 12
+local fence, times, references, identities, changed_logs, metadata, expiries, usage = unpack(KEYS, 1, FIXED_KEYS)
+local generation, counted = tonumber(ARGV[1]), ARGV[2]
 local items = (#ARGV - FIXED_ARGS) / ITEM_ARGS
-local shared_key = KEYS[FIXED_KEYS + 1 + 2 * items]
-local is_sent = shared ~= ''
 
 local newest_generation, closed_until, last = unpack(call('HMGET', fence, 'g', 'c', 'l'))
 newest_generation = tonumber(newest_generation or '1')
@@ -65,29 +61,19 @@ local function check(i)
   end
   if seed ~= '' and find(seeds, seed .. ',', 1, true) then
     -- This request has already written, and its reply was lost. Later writes of others are kept.
-    return { 'ok', call('ZSCORE', times, token) or 0, count == 1 and 1 or 0 }
+    return { 'ok', call('ZSCORE', times, token) or 0, count == 1 and 1 or 0, 1 }
   end
-  local seen, named = named_by(log_entry)
+  local seen, named = named_by(log_entry, 1)
   if replaced ~= '' then
     if not have[2] or sub(have[2], -16) ~= replaced or call('HEXISTS', key, 'c') == 0 then
       return { 'changed' }
     end
   elseif count > 0 or seen ~= '0' then
-    if count == 0 or seen == '0' or not is_log(n, call('HGET', key, seen), seen, named) then
+    if count == 0 or seen == '0' or not is_log(key, n, seen, named) then
       return { 'exists', count, tail, is_live(key, token) and 1 or 0 }
     end
   end
   return nil, count, seeds
-end
-
-if shared_key and not is_sent then
-  shared = call('GET', shared_key)
-  if not shared then
-    return { 'unshared' }
-  end
-end
-local function whole(part)
-  return shared_key and part ~= '' and sub(part, 1, before) .. shared .. sub(part, before + 1) or part
 end
 
 local replies, counts, seeds = { 'ok' }, {}, {}
@@ -130,7 +116,7 @@ for i = 1, items do
       drop_facts(key, token, metadata, expiries)
     end
     count = count + 1
-    call('HSET', key, 'c', whole(content), 'm', meta, 'n', log_field(count, entry), format('%d', count), entry)
+    call('HSET', key, 'c', content, 'm', meta, 'n', log_field(count, entry), format('%d', count), entry)
     if seed ~= '' then
       -- The last eight seeds: a request that is repeated after more writes than that is executed again.
       call('HSET', key, 's', sub(seeds[i] .. seed .. ',', -8 * (#seed + 1)))
@@ -155,21 +141,21 @@ for i = 1, items do
         call('DEL', sad_key)
       end
     elseif sad_expires == '0' then
-      call('SET', sad_key, whole(sad))
+      call('SET', sad_key, sad)
     else
-      call('SET', sad_key, whole(sad), 'PXAT', sad_expires)
+      call('SET', sad_key, sad, 'PXAT', sad_expires)
     end
     local stamp = format('%.0f', stored_at)
     places[#places + 1] = stamp
     places[#places + 1] = token
     changed[#changed + 1] = token
-    replies[i + 1] = { 'ok', stamp, is_new and 1 or 0 }
+    replies[i + 1] = { 'ok', stamp, is_new and 1 or 0, 0 }
     stored_at = stored_at + 1
   end
 end
 call('ZADD', times, unpack(places))
 call('SADD', changed_logs, unpack(changed))
-if is_sent then
-  call('SET', shared_key, shared, 'PX', 120000)
+if counted ~= '' then
+  call('HINCRBY', usage, counted, written)
 end
 return replies

@@ -85,6 +85,20 @@ describe('a change of the passphrase', () => {
     expect(await outcomeOf(made)).toBe(GONE);
   });
 
+  test('before a tree of items that were stored under the next passphrase ends it too', async () => {
+    await account.key('raced-tree');
+    const token = await account.store('raced-tree', { number: '1' });
+    const made = await createRetrieve(account, 'raced-tree');
+    const held = holdNext(vault.opened.stores.itemStore, 'readMany');
+    const reading = retrieve(vault, made, { query: { decrypt_all: true } });
+    await held.reached;
+    expect((await changePassphrase(account, 'raced-tree')).outcome).toBe('200');
+    const update = { query: { user: 'raced-tree', token }, passphrase: `${PASSPHRASE} 2`, body: { more: 1 } };
+    expect((await account.send('POST', '/vault/update', update)).outcome).toBe('200');
+    held.release();
+    expect((await reading).outcome).toBe(GONE);
+  });
+
   test('on its way through one item ends it too', async () => {
     await account.key('raced-one');
     const token = await account.store('raced-one', { number: '1' });

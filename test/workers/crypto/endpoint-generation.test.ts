@@ -15,8 +15,17 @@ import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
-import { CONTEXT, FLOOR, IDS, openNewKey, PASSPHRASE, sealerOf, toHex } from './fixture.ts';
+import {
+  CONTEXT,
+  FLOOR,
+  IDS,
+  openNewKey,
+  openWhenReady,
+  PASSPHRASE,
+  sealerOf,
+  sealWhenReady,
+  toHex,
+} from './fixture.ts';
 
 const NEXT = utf8('a second passphrase, quite long');
 const sealer = sealerOf();
@@ -39,12 +48,14 @@ function retrievalOf(key: UnlockedKey): UnlockedKey {
 }
 
 async function store(owner: ItemOwner, text: string) {
-  const { item, meta, gen } = await whenReady(() => sealItem({ ...IDS, owner, part0: utf8(text), sealer }));
+  const { item, meta, gen } = await sealWhenReady(owner, IDS, () =>
+    sealItem({ ...IDS, owner, part0: utf8(text), sealer }),
+  );
   return { item, gen, meta: openMeta(sealer, IDS, meta) };
 }
 type Stored = Awaited<ReturnType<typeof store>>;
 async function read(key: UnlockedKey, { item, meta }: Stored): Promise<string> {
-  const opened = await whenReady(() => openItem({ ...IDS, key, item, meta, nowMs: 0 }));
+  const opened = await openWhenReady(key, IDS, [item], () => openItem({ ...IDS, key, item, meta, nowMs: 0 }));
   return textOf(opened.part0);
 }
 

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test';
 import { createHmac, hkdfSync } from 'node:crypto';
 import {
   envelopeGeneration,
+  missingSender,
   newDek,
   type PartContext,
-  unwrapDek,
+  untilSender,
   wrapDekSealed,
 } from '../../../workers/crypto/item/envelope.ts';
 import {
@@ -26,7 +27,10 @@ import {
   IDS,
   openNewKey,
   openOldKey,
+  sealWhenReady,
   toHex,
+  unwrapReady,
+  wrapReady,
   x25519Generation,
 } from './fixture.ts';
 
@@ -57,25 +61,27 @@ function wrapOwned(of: UnlockedKey, ctx: PartContext): Uint8Array {
 
 const wraps = {
   owned: (of: UnlockedKey, ctx = CTX) => wrapOwned(of, ctx),
-  sealed: (of: UnlockedKey, ctx = CTX) => wrapDekSealed(newestOf(of), ctx, DEK),
+  sealed: (of: UnlockedKey, ctx = CTX) => wrapReady(newestOf(of), ctx, DEK),
 } as const;
 
 describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
   test('opens with its key, and after later passphrase changes', () => {
     const envelope = wrap(key);
-    expect(toHex(unwrapDek(key, CTX, envelope))).toBe(toHex(DEK));
-    expect(toHex(unwrapDek(newer, CTX, envelope))).toBe(toHex(DEK));
+    expect(toHex(unwrapReady(key, CTX, envelope))).toBe(toHex(DEK));
+    expect(toHex(unwrapReady(newer, CTX, envelope))).toBe(toHex(DEK));
   });
 
   test('of a newer generation is shut to whoever holds the older ones', () => {
-    expectRefused(() => unwrapDek(key, CTX, wrap(newer)));
-    expect(toHex(unwrapDek(newer, CTX, wrap(newer)))).toBe(toHex(DEK));
+    expectRefused(() => unwrapReady(key, CTX, wrap(newer)));
+    expect(toHex(unwrapReady(newer, CTX, wrap(newer)))).toBe(toHex(DEK));
   });
 
   test('another context is refused', () => {
     const others = [{ env: 'production' }, { aid: 'x' }, { kid: 'x' }, { token: 'x' }, { part: 1 as const }];
     for (const other of others) {
-      expectRefused(() => unwrapDek({ ...key, kid: other.kid ?? key.kid }, { ...CTX, ...other }, wrap(key)));
+      expectRefused(() =>
+        unwrapReady({ ...key, kid: other.kid ?? key.kid }, { ...CTX, ...other }, wrap(key)),
+      );
     }
   });
 
@@ -87,9 +93,9 @@ describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
   test('a wiped key opens nothing', async () => {
     const { key: own } = await openOldKey();
     const envelope = wrap(own);
-    unwrapDek(own, CTX, envelope);
+    unwrapReady(own, CTX, envelope);
     own[Symbol.dispose]();
-    expectRefused(() => unwrapDek(own, CTX, envelope));
+    expectRefused(() => unwrapReady(own, CTX, envelope));
   });
 });
 
@@ -98,10 +104,10 @@ describe('a derived envelope', () => {
 
   test('gives its key again, also after later passphrase changes, and names its generation', () => {
     const old = newDek(key, CTX);
-    expect(toHex(unwrapDek(key, CTX, old.envelope))).toBe(toHex(old.dek));
-    expect(toHex(unwrapDek(newer, CTX, old.envelope))).toBe(toHex(old.dek));
+    expect(toHex(unwrapReady(key, CTX, old.envelope))).toBe(toHex(old.dek));
+    expect(toHex(unwrapReady(newer, CTX, old.envelope))).toBe(toHex(old.dek));
     expect([old.dek.length, old.envelope.length, envelopeGeneration(made.envelope)]).toEqual([32, 24, 2]);
-    expectRefused(() => unwrapDek(key, CTX, made.envelope));
+    expectRefused(() => unwrapReady(key, CTX, made.envelope));
   });
 
   test('is what the page says', () => {
@@ -123,16 +129,16 @@ describe('a derived envelope', () => {
     const places = [{ env: 'production' }, { aid: 'x' }, { kid: 'x' }, { token: 'x' }, { part: 1 as const }];
     for (const other of places) {
       const moved = { ...newer, kid: other.kid ?? newer.kid };
-      keys.add(toHex(unwrapDek(moved, { ...CTX, ...other }, made.envelope)));
+      keys.add(toHex(unwrapReady(moved, { ...CTX, ...other }, made.envelope)));
     }
     for (let at = 8; at < made.envelope.length; at++) {
-      keys.add(toHex(unwrapDek(newer, CTX, flipped(made.envelope, at))));
+      keys.add(toHex(unwrapReady(newer, CTX, flipped(made.envelope, at))));
     }
     expect(keys.size).toBe(200 + places.length + 16);
     expect(keys.has(toHex(made.dek))).toBe(false);
-    expectRefused(() => unwrapDek({ ...newer, kid: 'x' }, CTX, made.envelope));
+    expectRefused(() => unwrapReady({ ...newer, kid: 'x' }, CTX, made.envelope));
     for (let length = 0; length < 24; length++) {
-      expectRefused(() => unwrapDek(newer, CTX, made.envelope.subarray(0, length)));
+      expectRefused(() => unwrapReady(newer, CTX, made.envelope.subarray(0, length)));
     }
   });
 
@@ -140,24 +146,29 @@ describe('a derived envelope', () => {
     const { key: own } = await openNewKey();
     const { envelope, dek } = newDek(own, CTX);
     own[Symbol.dispose]();
-    expect(toHex(unwrapDek(own, CTX, envelope))).not.toBe(toHex(dek));
+    expect(toHex(unwrapReady(own, CTX, envelope))).not.toBe(toHex(dek));
   });
 });
 
 describe('sealing to a public key', () => {
-  test.each(lowOrder.invalid)('refuses the point $name', ({ publicKey }) => {
-    expect(() => wrapDekSealed({ gen: 1, publicHalf: hex(publicKey) }, CTX, DEK)).toThrow(IntegrityError);
+  test.each(lowOrder.invalid)('refuses the point $name', async ({ publicKey }) => {
+    const target = { gen: 1, publicHalf: hex(publicKey) };
+    expect(() => wrapDekSealed(target, CTX, DEK)).toThrow(IntegrityError);
+    await expect(missingSender(target, CTX)).rejects.toBeInstanceOf(IntegrityError);
+    expect(() => wrapDekSealed(target, CTX, DEK)).toThrow(IntegrityError);
   });
 
-  test('an opener meets more receivers than it remembers', () => {
+  test('an opener meets many set-ups', async () => {
     const publicHalf = publicOf(key, 1);
-    const envelopes = Array.from({ length: 300 }, (_, i) => {
-      wrapDekSealed({ gen: 2 + (i % 2), publicHalf }, CTX, DEK);
-      return wrapDekSealed({ gen: 1, publicHalf }, CTX, DEK);
-    });
+    const envelopes: Uint8Array[] = [];
+    for (let i = 0; i < 300; i++) {
+      await untilSender({ gen: 2 + (i % 2), publicHalf }, CTX);
+      const target = { gen: 1, publicHalf };
+      envelopes.push(await sealWhenReady(target, CTX, () => wrapDekSealed(target, CTX, DEK)));
+    }
     expect(new Set(envelopes.map((envelope) => toHex(envelope.subarray(8, 40)))).size).toBe(300);
     for (const envelope of [...envelopes, ...envelopes]) {
-      expect(toHex(unwrapDek(key, CTX, envelope))).toBe(toHex(DEK));
+      expect(toHex(unwrapReady(key, CTX, envelope))).toBe(toHex(DEK));
     }
   });
 });

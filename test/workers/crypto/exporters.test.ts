@@ -1,6 +1,6 @@
 /** Exporter secrets that are kept between requests open under their own key and place only. */
 import { expect, spyOn, test } from 'bun:test';
-import { recallExporter } from '../../../workers/crypto/item/exporters.ts';
+import { keepExporter, keptExporter } from '../../../workers/crypto/item/exporters.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { filled, toHex } from './fixture.ts';
 
@@ -9,12 +9,11 @@ const PLACE = utf8('place');
 
 /** What is recalled, and whether it had to be computed. */
 function recall(enc: string, { ownerKey = OWNER_KEY, place = PLACE, value = 9 } = {}) {
-  let isComputed = false;
-  const secret = recallExporter(ownerKey, enc, place, () => {
-    isComputed = true;
-    return filled(32, value);
-  });
-  return { secret: toHex(secret), isComputed };
+  const kept = keptExporter(ownerKey, enc, place);
+  if (kept === undefined) {
+    keepExporter(ownerKey, enc, place, filled(32, value));
+  }
+  return { secret: toHex(kept ?? filled(32, value)), isComputed: kept === undefined };
 }
 
 test('a secret is computed once, and never recalled for another key, place or name', () => {
@@ -31,8 +30,10 @@ test('a secret is computed once, and never recalled for another key, place or na
 });
 
 test('what the caller wipes is not what is kept', () => {
-  const mine = recallExporter(OWNER_KEY, 'wiped', PLACE, () => filled(32, 9));
+  const mine = filled(32, 9);
+  keepExporter(OWNER_KEY, 'wiped', PLACE, mine);
   mine.fill(0);
+  keptExporter(OWNER_KEY, 'wiped', PLACE)?.fill(0);
   expect(recall('wiped')).toEqual({ secret: toHex(filled(32, 9)), isComputed: false });
 });
 

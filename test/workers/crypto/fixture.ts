@@ -1,5 +1,14 @@
 /** What the tests of the record formats share: fixed contexts, cheap Argon2, and ways to damage a record. */
 import { expect } from 'bun:test';
+import {
+  type ItemOwner,
+  missingExporters,
+  missingSender,
+  untilSender,
+  unwrapDek,
+  wrapDekSealed,
+} from '../../../workers/crypto/item/envelope.ts';
+import { openItem, partsOf, sealItem } from '../../../workers/crypto/item/item.ts';
 import type { ItemContext } from '../../../workers/crypto/item/meta.ts';
 import { type Generation, type UnlockedKey, unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import {
@@ -21,7 +30,7 @@ import {
 import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { ARGON2_FLOOR, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
 import { NONCE_BYTES, SALT_BYTES, sealAt, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
-import { ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
+import { type KeyContext, ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
 import { ROOT_PLACE } from '../../../workers/jobs/root-keys.ts';
 
@@ -60,6 +69,41 @@ export function verifyWholeLog(
   entries: readonly Uint8Array[],
 ): number | undefined {
   return verifyLogPart(sealer, ids, { before: EMPTY, entries });
+}
+
+/** The result of work that seals to a public half, or that opens parts, when it has the set-ups that it needs. */
+export async function sealWhenReady<T>(target: ItemOwner, ctx: KeyContext, work: () => T): Promise<T> {
+  await ('generations' in target ? undefined : untilSender(target, ctx));
+  return work();
+}
+export async function openWhenReady<T>(
+  key: UnlockedKey,
+  ctx: KeyContext,
+  parts: readonly Uint8Array[],
+  work: () => T,
+): Promise<T> {
+  await missingExporters(key, ctx, parts);
+  return work();
+}
+
+/** The same at once: set-ups of X25519 are made in calls that answer at once. */
+export function wrapReady(...[target, ctx, dek]: Parameters<typeof wrapDekSealed>): Uint8Array {
+  void missingSender(target, ctx);
+  return wrapDekSealed(target, ctx, dek);
+}
+export function unwrapReady(...[key, ctx, envelope]: Parameters<typeof unwrapDek>): Uint8Array {
+  void missingExporters(key, ctx, [envelope]);
+  return unwrapDek(key, ctx, envelope);
+}
+export function sealItemReady(request: Parameters<typeof sealItem>[0]): ReturnType<typeof sealItem> {
+  if (!('generations' in request.owner)) {
+    void missingSender(request.owner, request);
+  }
+  return sealItem(request);
+}
+export function openItemReady(request: Parameters<typeof openItem>[0]): ReturnType<typeof openItem> {
+  void missingExporters(request.key, request, partsOf({ item: request.item, sad: request.sad ?? EMPTY }));
+  return openItem(request);
 }
 
 /** A fresh open vault key of one generation. */

@@ -12,7 +12,6 @@ import {
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { concat, IntegrityError, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { sealInto, sha256, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import {
   CONTEXT,
@@ -21,9 +20,11 @@ import {
   filled,
   IDS,
   openNewKey,
+  openWhenReady,
   PASSPHRASE,
   recordOf,
   sealerOf,
+  sealWhenReady,
 } from './fixture.ts';
 
 const sealer = sealerOf();
@@ -33,14 +34,18 @@ const DEK = filled(32, 31);
 const PART = { ...IDS, part: 0 as const };
 
 test('a card sealed to the public key by a writer of the store is refused by the metadata alone', async () => {
-  const honest = await whenReady(() => sealItem({ ...IDS, owner, part0: filled(10, 1), sealer }));
+  const honest = await sealWhenReady(owner, IDS, () =>
+    sealItem({ ...IDS, owner, part0: filled(10, 1), sealer }),
+  );
   const meta = openMeta(sealer, IDS, honest.meta);
   const envelope = wrapDekSealed(owner, PART, DEK);
   const item = sealContent(envelope, DEK, { ...PART, revision: meta.revision }, filled(10, 2));
   const forged = { ...IDS, key, item, meta, nowMs: 0 };
   expectRefused(() => openItem(forged));
   const hash0 = new Uint8Array(new Bun.CryptoHasher('sha256').update(forged.item).digest());
-  const opened = await whenReady(() => openItem({ ...forged, meta: { ...meta, hash0 } }));
+  const opened = await openWhenReady(key, IDS, [item], () =>
+    openItem({ ...forged, meta: { ...meta, hash0 } }),
+  );
   expect(opened.part0[0]).toBe(2);
 });
 

@@ -1,8 +1,8 @@
 /** Records of formats that came later, as the first version with each made them: they must open for ever, and no damaged or moved form may. */
 import { expect, test } from 'bun:test';
 import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
-import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
-import { generationOfItem, openItem, openPatched } from '../../../workers/crypto/item/item.ts';
+import { missingExporters, unwrapDek } from '../../../workers/crypto/item/envelope.ts';
+import { generationOfItem, openItem, openPatched, partsOf } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { generationOf, publicHalfOf } from '../../../workers/crypto/key/unlocked.ts';
 import {
@@ -12,9 +12,16 @@ import {
   parseChange,
 } from '../../../workers/crypto/log/audit-entry.ts';
 import { textOf, utf8, X_WING_SUITE, X25519_SUITE } from '../../../workers/crypto/primitives/bytes.ts';
-import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
-import { damaged, expectDamageRefused, expectRefused, hex, isRefusal, toHex } from './fixture.ts';
+import {
+  damaged,
+  expectDamageRefused,
+  expectRefused,
+  hex,
+  isRefusal,
+  openWhenReady,
+  toHex,
+} from './fixture.ts';
 import { changedKey, ctx, golden, ids, inputs, sealer } from './golden.ts';
 
 const { audit, patchedItem, recovery, records, xWing } = golden;
@@ -29,8 +36,13 @@ const patched = {
   ...{ item: hex(patchedItem.item), sad: hex(patchedItem.itemSad) },
 };
 
+function openReady(request: typeof patched): ReturnType<typeof openPatched> {
+  void missingExporters(request.key, request, partsOf(request));
+  return openPatched(request);
+}
+
 function layersOf(request: typeof patched) {
-  return openPatched(request).map(({ part0, part1 }) => ({
+  return openReady(request).map(({ part0, part1 }) => ({
     ...{ part0: textOf(part0), ...(part1 ? { part1: textOf(part1) } : {}) },
   }));
 }
@@ -44,14 +56,14 @@ test('the layers of an item with patches open in order, and its codes until they
 
 test('nothing of such an item opens where a byte is another one, or that is somewhere else', () => {
   for (const bad of damaged(patched.item)) {
-    expectRefused(() => openPatched({ ...patched, item: bad }));
+    expectRefused(() => openReady({ ...patched, item: bad }));
   }
   for (const bad of damaged(patched.sad)) {
-    expectRefused(() => openPatched({ ...patched, sad: bad }));
+    expectRefused(() => openReady({ ...patched, sad: bad }));
   }
-  expectRefused(() => openPatched({ ...patched, meta: { ...patched.meta, gen: 1 } }));
+  expectRefused(() => openReady({ ...patched, meta: { ...patched.meta, gen: 1 } }));
   for (const other of [{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { token: 'other' }]) {
-    expectRefused(() => openPatched({ ...patched, ...other, key: { ...key, kid: other.kid ?? kid } }));
+    expectRefused(() => openReady({ ...patched, ...other, key: { ...key, kid: other.kid ?? kid } }));
   }
 });
 
@@ -67,7 +79,7 @@ test('with the hash of what a forger has changed, it is refused all the same, bu
   }
   for (const bad of damaged(patched.sad)) {
     const sad = { hash: sha256(bad), expiresAtMs: sadExpiresAtMs };
-    expectRefused(() => openPatched({ ...patched, sad: bad, meta: { ...patched.meta, sad } }));
+    expectRefused(() => openReady({ ...patched, sad: bad, meta: { ...patched.meta, sad } }));
   }
 });
 
@@ -120,7 +132,7 @@ test('a key that has a generation of each suite', () => {
 
 test('an envelope that is sealed to X-Wing', async () => {
   const open = async (envelope: Uint8Array) =>
-    await whenReady(() => unwrapDek(mixed, { ...ids, part: 0 }, envelope));
+    await openWhenReady(mixed, ids, [envelope], () => unwrapDek(mixed, { ...ids, part: 0 }, envelope));
   expect(toHex(await open(hex(xWing.sealedEnvelope)))).toBe(inputs.dek);
   for (const bad of damaged(hex(xWing.sealedEnvelope))) {
     expect(await open(bad).then(() => false, isRefusal)).toBe(true);
@@ -142,6 +154,8 @@ test('a retrieval endpoint with X-Wing, and a captured item through it', async (
   const meta = openMeta(sealer, ids, hex(xWing.itemMeta));
   const stored = { item: hex(xWing.item), sad: hex(xWing.itemSad) };
   const request = { ...ids, ...stored, key: opened, meta, nowMs: inputs.sadExpiresAtMs - 1 };
-  const { part0, part1 = hex('') } = await whenReady(() => openItem(request));
+  const { part0, part1 = hex('') } = await openWhenReady(opened, ids, Object.values(stored), () =>
+    openItem(request),
+  );
   expect([textOf(part0), textOf(part1)]).toEqual([inputs.part0, inputs.part1]);
 });

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
 import { openSealedBody, openSealingKey } from '../../../workers/crypto/endpoint/sealing-key.ts';
-import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
-import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
+import { openContent } from '../../../workers/crypto/item/item.ts';
 import { encodeReference, identityTag, tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
@@ -41,7 +40,9 @@ import {
   FLOOR,
   hex,
   isRefusal,
+  openItemReady,
   toHex,
+  unwrapReady,
   verifyWholeLog,
 } from './fixture.ts';
 import { changedKey, ctx, golden, ids, inputs, sealer, sealerFor } from './golden.ts';
@@ -130,8 +131,8 @@ describe('records', () => {
   });
 
   test.each(['ownedEnvelope', 'sealedEnvelope'] as const)('%s', (name) => {
-    expect(toHex(unwrapDek(key, part, hex(records[name])))).toBe(inputs.dek);
-    expectDamageRefused(hex(records[name]), (bad) => unwrapDek(key, part, bad));
+    expect(toHex(unwrapReady(key, part, hex(records[name])))).toBe(inputs.dek);
+    expectDamageRefused(hex(records[name]), (bad) => unwrapReady(key, part, bad));
   });
 
   test('content', () => {
@@ -140,23 +141,23 @@ describe('records', () => {
   });
 
   test('an item with its sensitive authentication data', () => {
-    const opened = openItem(item);
+    const opened = openItemReady(item);
     expect(textOf(opened.part0)).toBe(inputs.part0);
     expect(textOf(opened.part1 ?? hex(''))).toBe(inputs.part1);
     expect(meta.reference).toBe(inputs.reference);
-    expectDamageRefused(item.item, (bad) => openItem({ ...item, item: bad }));
-    expectDamageRefused(item.sad, (bad) => openItem({ ...item, sad: bad }));
+    expectDamageRefused(item.item, (bad) => openItemReady({ ...item, item: bad }));
+    expectDamageRefused(item.sad, (bad) => openItemReady({ ...item, sad: bad }));
     expectDamageRefused(hex(records.itemMeta), (bad) => openMeta(sealer, ids, bad));
   });
 
   test('an item under a derived data key', () => {
     const { derivedItem } = golden;
     const envelope = hex(derivedItem.envelope);
-    expect(toHex(unwrapDek(key, part, envelope))).toBe(derivedItem.dataKey);
+    expect(toHex(unwrapReady(key, part, envelope))).toBe(derivedItem.dataKey);
     for (const bad of damaged(envelope)) {
       let dek = '';
       try {
-        dek = toHex(unwrapDek(key, part, bad));
+        dek = toHex(unwrapReady(key, part, bad));
       } catch (error) {
         expect(isRefusal(error)).toBe(true);
       }
@@ -166,28 +167,30 @@ describe('records', () => {
       ...{ ...item, meta: openMeta(sealer, ids, hex(derivedItem.itemMeta)) },
       ...{ item: hex(derivedItem.item), sad: hex(derivedItem.itemSad) },
     };
-    const opened = openItem(stored);
+    const opened = openItemReady(stored);
     expect(textOf(opened.part0)).toBe(inputs.part0);
     expect(textOf(opened.part1 ?? hex(''))).toBe(inputs.part1);
-    expectDamageRefused(stored.item, (bad) => openItem({ ...stored, item: bad }));
-    expectDamageRefused(stored.sad, (bad) => openItem({ ...stored, sad: bad }));
+    expectDamageRefused(stored.item, (bad) => openItemReady({ ...stored, item: bad }));
+    expectDamageRefused(stored.sad, (bad) => openItemReady({ ...stored, sad: bad }));
     expectDamageRefused(hex(derivedItem.itemMeta), (bad) => openMeta(sealer, ids, bad));
     // With the hash of what a forger has changed, the seal of the content still refuses it.
     for (const bad of damaged(stored.item)) {
-      expectRefused(() => openItem({ ...stored, item: bad, meta: { ...stored.meta, hash0: sha256(bad) } }));
+      expectRefused(() =>
+        openItemReady({ ...stored, item: bad, meta: { ...stored.meta, hash0: sha256(bad) } }),
+      );
     }
     for (const other of [{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { token: 'other' }]) {
       const moved = { ...key, kid: other.kid ?? key.kid };
-      const dek = unwrapDek(moved, { ...part, ...other }, envelope);
+      const dek = unwrapReady(moved, { ...part, ...other }, envelope);
       expect(toHex(dek)).not.toBe(derivedItem.dataKey);
-      expectRefused(() => openItem({ ...stored, ...other, key: moved }));
+      expectRefused(() => openItemReady({ ...stored, ...other, key: moved }));
     }
-    expect(toHex(unwrapDek(key, { ...part, part: 1 }, envelope))).not.toBe(derivedItem.dataKey);
+    expect(toHex(unwrapReady(key, { ...part, part: 1 }, envelope))).not.toBe(derivedItem.dataKey);
   });
 
   test('a captured item', () => {
     const captured = openMeta(sealer, ids, hex(records.capturedMeta));
-    const open = (bytes: Uint8Array) => openItem({ ...ids, key, meta: captured, item: bytes, nowMs: 0 });
+    const open = (bytes: Uint8Array) => openItemReady({ ...ids, key, meta: captured, item: bytes, nowMs: 0 });
     expect(textOf(open(hex(records.capturedItem)).part0)).toBe(inputs.part0);
     expect(captured.reference).toBeUndefined();
     expectDamageRefused(hex(records.capturedItem), open);
@@ -271,7 +274,7 @@ describe('endpoints', () => {
     expect(opened.generations.map(({ privateKey }) => toHex(privateKey))).toEqual(unlocked.privateKeys);
     expect(opened.generations.map(({ publicKey }) => toHex(publicKey))).toEqual(unlocked.publicKeys);
     expect(opened.tokenKey.length).toBe(0);
-    expect(textOf(openItem({ ...item, key: opened }).part0)).toBe(inputs.part0);
+    expect(textOf(openItemReady({ ...item, key: opened }).part0)).toBe(inputs.part0);
     expectDamageRefused(hex(endpoints.retrieve.wrapRecord), (bad) =>
       openRetrieveWrap(...endpointArgs(endpoints.retrieve, ctx, bad)),
     );
@@ -293,12 +296,12 @@ describe.each([{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { toke
         expectRefused(() => openLogEntry(elsewhere, place, hex(entry)));
       }
       for (const record of [records.ownedEnvelope, records.sealedEnvelope]) {
-        expectRefused(() => unwrapDek(moved, { ...place, part: 0 }, hex(record)));
+        expectRefused(() => unwrapReady(moved, { ...place, part: 0 }, hex(record)));
       }
       expectRefused(() =>
         openContent(hex(inputs.dek), { ...contentContext, ...other }, hex(records.content)),
       );
-      expectRefused(() => openItem({ ...item, ...other, key: moved }));
+      expectRefused(() => openItemReady({ ...item, ...other, key: moved }));
       if ('token' in other) {
         return;
       }

@@ -1,7 +1,6 @@
 /** What no record may do to a decoder. */
 import { describe, expect, test } from 'bun:test';
-import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
-import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
+import { openContent } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm } from '../../../workers/crypto/key/warm.ts';
@@ -17,9 +16,11 @@ import {
   filled,
   IDS,
   isRefusal,
+  openItemReady,
   openNewKey,
   PASSPHRASE,
   sealerOf,
+  unwrapReady,
   verifyWholeLog,
 } from './fixture.ts';
 
@@ -44,9 +45,9 @@ function blob(index: number, type: number): Uint8Array {
 
 const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
   ['vault key', TYPE.vaultKey, parseVaultKey],
-  ['owned envelope', TYPE.ownedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
-  ['derived envelope', TYPE.derivedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
-  ['sealed envelope', TYPE.sealedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
+  ['owned envelope', TYPE.ownedEnvelope, (bytes) => unwrapReady(key, part, bytes)],
+  ['derived envelope', TYPE.derivedEnvelope, (bytes) => unwrapReady(key, part, bytes)],
+  ['sealed envelope', TYPE.sealedEnvelope, (bytes) => unwrapReady(key, part, bytes)],
   [
     'content',
     TYPE.content,
@@ -55,7 +56,7 @@ const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
   ['service record', TYPE.service, (bytes) => sealer.open('record', 'a', 'b', [], bytes)],
   ['metadata', TYPE.service, (bytes) => openMeta(sealer, IDS, bytes)],
   ['log entry', TYPE.service, (bytes) => openLogEntry(sealer, IDS, bytes)],
-  ['item', TYPE.derivedEnvelope, (bytes) => openItem({ ...IDS, key, item: bytes, meta, nowMs: 0 })],
+  ['item', TYPE.derivedEnvelope, (bytes) => openItemReady({ ...IDS, key, item: bytes, meta, nowMs: 0 })],
 ];
 
 describe('random bytes', () => {

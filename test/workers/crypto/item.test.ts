@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { type OpenedMeta, openMeta, sealMeta } from '../../../workers/crypto/item/meta.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { expectDamageRefused, expectRefused, filled, IDS, openOldKey, sealerOf, toHex } from './fixture.ts';
+import {
+  expectDamageRefused,
+  expectRefused,
+  filled,
+  IDS,
+  openItemReady,
+  openOldKey,
+  sealerOf,
+  sealItemReady,
+  toHex,
+} from './fixture.ts';
 
 const sealer = sealerOf();
 const { key } = await openOldKey();
@@ -25,7 +34,7 @@ function sealBoth(
   expiresAtMs = 0,
   reference: string | undefined = 'ref',
 ) {
-  return sealItem({
+  return sealItemReady({
     ...IDS,
     ...(reference === undefined ? {} : { reference }),
     owner,
@@ -45,7 +54,7 @@ function open(
   } = {},
 ) {
   const sad = changes.sad === null ? undefined : (changes.sad ?? sealed.sad);
-  return openItem({
+  return openItemReady({
     ...IDS,
     key,
     item: changes.item ?? sealed.item,
@@ -61,7 +70,7 @@ describe.each(Object.entries(owners))('an item sealed with the %s', (_, owner) =
     const part = fc.uint8Array({ maxLength: 6000 });
     fc.assert(
       fc.property(part, fc.option(part, { nil: undefined }), reference, (part0, bytes, text) => {
-        const sealed = sealItem({
+        const sealed = sealItemReady({
           ...IDS,
           owner,
           part0,
@@ -108,7 +117,7 @@ describe.each(Object.entries(owners))('an item sealed with the %s', (_, owner) =
       const ids = { ...IDS, ...other };
       const meta = openMeta(sealer, IDS, sealed.meta);
       const moved = { ...key, kid: ids.kid };
-      expectRefused(() => openItem({ ...ids, key: moved, item: sealed.item, meta, nowMs: NOW }));
+      expectRefused(() => openItemReady({ ...ids, key: moved, item: sealed.item, meta, nowMs: NOW }));
       expectRefused(() => openMeta(sealerOf(ids.env), ids, sealed.meta));
     },
   );
@@ -126,7 +135,7 @@ describe.each(Object.entries(owners))('an item sealed with the %s', (_, owner) =
     const { key: stranger } = await openOldKey();
     const meta = openMeta(sealer, IDS, sealed.meta);
     expectRefused(() =>
-      openItem({
+      openItemReady({
         ...IDS,
         key: stranger,
         item: sealed.item,
@@ -167,7 +176,7 @@ describe('part 1 and time', () => {
   });
 
   test('an item that has none must not come with one', () => {
-    const plain = sealItem({ ...IDS, owner: key, part0: PART0, sealer });
+    const plain = sealItemReady({ ...IDS, owner: key, part0: PART0, sealer });
     expect(open(plain)).toEqual({ part0: expect.anything() });
     expectRefused(() => open(plain, { sad: sealed.sad ?? null }));
   });
@@ -188,7 +197,9 @@ const ENVELOPE_BYTES = 24;
 
 describe('lengths', () => {
   const lengthOf = (length: number): number =>
-    sealItem({ ...IDS, owner: key, part0: filled(length, 65), sealer }).item.length - ENVELOPE_BYTES - 32;
+    sealItemReady({ ...IDS, owner: key, part0: filled(length, 65), sealer }).item.length -
+    ENVELOPE_BYTES -
+    32;
 
   test('content grows in steps of 256 bytes up to 4 KiB, then of 1 KiB', () => {
     expect([0, 1, 252, 253, 508, 509, 4092, 4093, 5116, 5117].map(lengthOf)).toEqual([
@@ -198,7 +209,7 @@ describe('lengths', () => {
 
   test('metadata grows in steps of 64 bytes with the reference', () => {
     const sizes = [0, 16, 17, 80, 81, 255].map((n) => {
-      const sealed = sealItem({ ...IDS, reference: 'r'.repeat(n), owner: key, part0: PART0, sealer });
+      const sealed = sealItemReady({ ...IDS, reference: 'r'.repeat(n), owner: key, part0: PART0, sealer });
       return sealed.meta.length - 52;
     });
     expect(sizes).toEqual([64, 64, 128, 128, 192, 320]);
@@ -206,5 +217,5 @@ describe('lengths', () => {
 });
 
 test('a key under another id cannot write', () => {
-  expect(() => sealItem({ ...IDS, kid: 'key-2', owner: key, part0: PART0, sealer })).toThrow(RangeError);
+  expect(() => sealItemReady({ ...IDS, kid: 'key-2', owner: key, part0: PART0, sealer })).toThrow(RangeError);
 });

@@ -1,7 +1,7 @@
 /** No buffer that is made while a key is sealed holds a secret of it afterwards. */
 import { afterAll, expect, spyOn, test } from 'bun:test';
 import type { SecretKind } from '../../../workers/crypto/endpoint/record.ts';
-import { envelopeBytes, newDek, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { envelopeBytes, newDek } from '../../../workers/crypto/item/envelope.ts';
 import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { generationOf, ownerKeyOf } from '../../../workers/crypto/key/unlocked.ts';
@@ -13,7 +13,19 @@ import { createThreadContext } from '../../../workers/jobs/context.ts';
 import { openWarmKey } from '../../../workers/jobs/key/open.ts';
 import { endOpenings } from '../../../workers/jobs/openings.ts';
 import { key as endpointKey, KINDS, make } from './endpoint-fixture.ts';
-import { CONTEXT, FLOOR, filled, IDS, openNewKey, openOldKey, PASSPHRASE, sealerOf } from './fixture.ts';
+import {
+  CONTEXT,
+  FLOOR,
+  filled,
+  IDS,
+  openNewKey,
+  openOldKey,
+  PASSPHRASE,
+  sealerOf,
+  sealItemReady,
+  unwrapReady,
+  wrapReady,
+} from './fixture.ts';
 
 const Original = globalThis.Uint8Array;
 afterAll(() => {
@@ -109,13 +121,13 @@ test('a frame leaves nothing of the keys that its jobs have opened, also when on
   const context = createThreadContext({ env: CONTEXT.env, writeId: 'a', keys, processKey, argon2: FLOOR });
   const place = { ...IDS, part: 0 as const };
   const { publicKey: publicHalf, privateKey } = generationOf(key);
-  const sealed = wrapDekSealed({ gen: 1, publicHalf }, place, filled(32, 8));
+  const sealed = wrapReady({ gen: 1, publicHalf }, place, filled(32, 8));
   const secrets = [key.tokenKey, privateKey, new Original(ownerKeyOf(key, generationOf(key)))];
   const open = () => openWarmKey(context, CONTEXT, blob, PASSPHRASE) ?? key;
   const use = () => {
     newDek(open(), place);
-    expect(unwrapDek(open(), place, sealed)).toEqual(Buffer.from(filled(32, 8)));
-    expect(() => unwrapDek(open(), { ...place, token: 'other' }, sealed)).toThrow();
+    expect(unwrapReady(open(), place, sealed)).toEqual(Buffer.from(filled(32, 8)));
+    expect(() => unwrapReady(open(), { ...place, token: 'other' }, sealed)).toThrow();
   };
   const during = arraysMadeBy(use);
   const exporter = [...(open().generations[0]?.exporters?.values() ?? [])].map((each) => new Original(each));
@@ -151,10 +163,10 @@ test('sealing an item to a public half leaves no data key behind', async () => {
   let item: Uint8Array = new Original();
   const part0 = utf8('{"card_number":"4111111111111111"}');
   const made = arraysMadeBy(() => {
-    ({ item } = sealItem({ ...IDS, owner: { gen, publicHalf }, part0, sealer }));
+    ({ item } = sealItemReady({ ...IDS, owner: { gen, publicHalf }, part0, sealer }));
   });
   const envelope = item.subarray(0, envelopeBytes(item));
-  const dek = unwrapDek(key, { ...IDS, part: 0 }, envelope);
+  const dek = unwrapReady(key, { ...IDS, part: 0 }, envelope);
   expect(made.length).toBeGreaterThan(1);
   expect(made.filter((array) => holds(array, dek))).toEqual([]);
 });

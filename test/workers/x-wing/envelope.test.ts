@@ -1,6 +1,11 @@
 /** What is sealed to X-Wing: envelopes, who waits for what, and keys that have generations of both suites. */
 import { describe, expect, test } from 'bun:test';
-import { type PartContext, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import {
+  missingExporters,
+  type PartContext,
+  unwrapDek,
+  wrapDekSealed,
+} from '../../../workers/crypto/item/envelope.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
@@ -10,7 +15,6 @@ import {
   X_WING_SUITE,
   X25519_SUITE,
 } from '../../../workers/crypto/primitives/bytes.ts';
-import { NotYet, whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { X_WING_PUBLIC_BYTES } from '../../../workers/crypto/primitives/x-wing.ts';
 import {
   CONTEXT,
@@ -21,7 +25,9 @@ import {
   isRefusal,
   openNewKey,
   openOldKey,
+  openWhenReady,
   PASSPHRASE,
+  sealWhenReady,
   toHex,
 } from '../crypto/fixture.ts';
 
@@ -40,10 +46,11 @@ function newestOf(of: UnlockedKey) {
   return { gen: newest.gen, publicHalf: publicHalfOf(newest) };
 }
 async function seal(of: UnlockedKey, ctx = CTX, gen = newestOf(of).gen): Promise<Uint8Array> {
-  return await whenReady(() => wrapDekSealed({ ...newestOf(of), gen }, ctx, DEK));
+  const target = { ...newestOf(of), gen };
+  return await sealWhenReady(target, ctx, () => wrapDekSealed(target, ctx, DEK));
 }
 async function open(of: UnlockedKey, envelope: Uint8Array, ctx = CTX): Promise<string> {
-  return toHex(await whenReady(() => unwrapDek(of, ctx, envelope)));
+  return toHex(await openWhenReady(of, ctx, [envelope], () => unwrapDek(of, ctx, envelope)));
 }
 /** What is refused must be so with one of the two errors that callers know. */
 async function isRefused(opened: Promise<unknown>): Promise<boolean> {
@@ -92,14 +99,14 @@ describe('a set-up', () => {
   test('is waited for once, and then serves many at once', async () => {
     const target = { ...newestOf(key), gen: 1 };
     const place = { ...CTX, kid: 'waited' };
-    expect(() => wrapDekSealed(target, place, DEK)).toThrow(NotYet);
-    const first = await whenReady(() => wrapDekSealed(target, place, DEK));
+    expect(() => wrapDekSealed(target, place, DEK)).toThrow(IntegrityError);
+    const first = await sealWhenReady(target, place, () => wrapDekSealed(target, place, DEK));
     const encs = Array.from({ length: 20 }, () =>
       toHex(wrapDekSealed(target, place, DEK).subarray(8, ENC_END)),
     );
     expect(new Set(encs)).toEqual(new Set([toHex(first.subarray(8, ENC_END))]));
     const others = { ...place, env: 'production' };
-    const other = await whenReady(() => wrapDekSealed(target, others, DEK));
+    const other = await sealWhenReady(target, others, () => wrapDekSealed(target, others, DEK));
     expect(toHex(other.subarray(8, ENC_END))).not.toBe(encs[0]);
   });
 
@@ -108,7 +115,7 @@ describe('a set-up', () => {
     const place = { ...CTX, kid: 'many' };
     const encs = new Set<string>();
     for (let i = 0; i < 2100; i++) {
-      const envelope = await whenReady(() => wrapDekSealed(target, place, DEK));
+      const envelope = await sealWhenReady(target, place, () => wrapDekSealed(target, place, DEK));
       encs.add(toHex(envelope.subarray(8, ENC_END)));
     }
     expect(encs.size).toBe(3);
@@ -123,8 +130,8 @@ describe('a set-up', () => {
       new Uint8Array(publicHalf).fill(0xff, 0, 1184),
       filled(31, 1),
     ]) {
-      const sealed = (async () =>
-        await whenReady(() => wrapDekSealed({ gen: 1, publicHalf: bad }, place, DEK)))();
+      const target = { gen: 1, publicHalf: bad };
+      const sealed = sealWhenReady(target, place, () => wrapDekSealed(target, place, DEK));
       await expect(sealed).rejects.toBeInstanceOf(IntegrityError);
     }
   });
@@ -141,6 +148,7 @@ describe('a set-up', () => {
       expect(await isRefused(open(opened, bad, place))).toBe(true);
     }
     using later = openWarm(processKey, CONTEXT, blob, PASSPHRASE) ?? key;
+    expect(missingExporters(later, place, [envelope, bad])).toBeUndefined();
     expect(toHex(unwrapDek(later, place, envelope))).toBe(toHex(DEK));
     expect(() => unwrapDek(later, place, bad)).toThrow(IntegrityError);
   });
@@ -155,7 +163,7 @@ describe('a key from before X-Wing', () => {
   });
 
   test('still opens what was sealed to its X25519 half', async () => {
-    const envelope = wrapDekSealed(newestOf(old.key), CTX, DEK);
+    const envelope = await seal(old.key);
     expect([envelope.length, await open(mixed, envelope)]).toEqual([100, toHex(DEK)]);
   });
 

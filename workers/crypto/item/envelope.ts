@@ -7,7 +7,6 @@
  * the header is that of the generation: `enc` has 32 bytes with X25519, 1,120 with X-Wing.
  */
 import {
-  exporterOf,
   type Generation,
   generationOf,
   ownerKeyOf,
@@ -18,10 +17,13 @@ import { aad, createAad } from '../primitives/aad.ts';
 import {
   checkHeader,
   concat,
+  EMPTY,
   equalBytes,
   HEADER_BYTES,
   headerSuite,
   IntegrityError,
+  openedOrNot,
+  readBytes,
   readU32,
   type Suite,
   TYPE,
@@ -33,7 +35,6 @@ import {
   X25519_SUITE,
 } from '../primitives/bytes.ts';
 import { exportSecret, importPrivate, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
-import { NotYet } from '../primitives/not-yet.ts';
 import { fillRandom, randomBytes } from '../primitives/random.ts';
 import {
   hmac,
@@ -47,15 +48,9 @@ import {
   sha256,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
-import {
-  exportXWing,
-  setupXWingReceiver,
-  setupXWingSender,
-  X_WING_ENC_BYTES,
-  X_WING_PUBLIC_BYTES,
-} from '../primitives/x-wing.ts';
+import { exportXWing, setupXWingReceiver, setupXWingSender, X_WING_ENC_BYTES } from '../primitives/x-wing.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { awaitExporter, recallExporter } from './exporters.ts';
+import { keepExporter, keptExporter } from './exporters.ts';
 
 /** Names one part of one item. */
 export interface PartContext extends KeyContext {
@@ -90,17 +85,6 @@ export function envelopeBytes(record: Uint8Array): number {
   }
 }
 
-/**
- * The offsets of the start and the end of `enc` in a record sealed with X-Wing: it is long, and the same in all parts of one
- * set-up. Undefined for any other record.
- */
-export function longEncOf(record: Uint8Array): readonly [from: number, to: number] | undefined {
-  return record[1] === TYPE.sealedEnvelope &&
-    headerSuite(record, TYPE.sealedEnvelope, HEADER_BYTES) === X_WING_SUITE
-    ? [HEAD_BYTES, HEAD_BYTES + X_WING_ENC_BYTES]
-    : undefined;
-}
-
 /** Number of the generation of an envelope. It is proven only when the envelope opens. */
 export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);
@@ -125,9 +109,20 @@ function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
   return aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
 }
 
+/** The last long `enc` and its name: a captured item has the same several times. */
+let lastEnc: Uint8Array = EMPTY;
+let lastName: Uint8Array = EMPTY;
+
 /** Represents `enc` in the AAD: itself or, where it is long and shared by many, its SHA-256. */
 function encName(suite: Suite, enc: Uint8Array): Uint8Array {
-  return suite === X_WING_SUITE ? sha256(enc) : enc;
+  if (suite !== X_WING_SUITE) {
+    return enc;
+  }
+  if (!equalBytes(enc, lastEnc)) {
+    lastEnc = new Uint8Array(enc);
+    lastName = sha256(enc);
+  }
+  return lastName;
 }
 
 /** The key that wraps one data key: exported for its place and its nonce, so used once. */
@@ -160,7 +155,7 @@ export type ItemOwner = UnlockedKey | PublicGeneration;
 
 /**
  * A fresh data key of 32 bytes, which the caller wipes, and its envelope: derived for the newest generation of an open
- * key, sealed to a public half. Errors, and `NotYet`, as `wrapDekSealed`.
+ * key, sealed to a public half. Errors as `wrapDekSealed`.
  */
 export function newDek(
   owner: ItemOwner,
@@ -182,8 +177,9 @@ interface Sender {
   /** The `info` of the set-up and the public half identify its receiver. */
   readonly info: Uint8Array;
   readonly publicHalf: Uint8Array;
-  readonly enc: Uint8Array;
-  readonly encName: Uint8Array;
+  /** The start of its envelopes: header, generation and `enc`; and the part of their AAD that stands for it. */
+  readonly start: Uint8Array;
+  readonly bound: Uint8Array;
   readonly exporterSecret: Uint8Array;
   readonly bornMs: number;
   wraps: number;
@@ -195,8 +191,8 @@ const SENDERS_MAX = 256;
 const SENDER_WRAPS_MAX = 1024;
 const SENDER_AGE_MAX_MS = 60_000;
 const senders = new Map<string, Sender>();
-/** The set-ups with X-Wing that are being made, by vault key: writes that come meanwhile wait for the same one. */
-const coming = new Map<string, Pick<Sender, 'info' | 'publicHalf'> & { readonly ready: Promise<Sender> }>();
+/** The set-ups that are being made, by `info` and public half: writes that come meanwhile wait for the same one. */
+const coming = new Map<string, Promise<void>>();
 
 /** An exporter secret opens what was sealed with it, so it does not outlive its use. */
 function dropSender(kid: string): void {
@@ -204,74 +200,80 @@ function dropSender(kid: string): void {
   senders.delete(kid);
 }
 
-function keepSender(kid: string, sender: Sender): Sender {
+function keepSender(kid: string, sender: Sender): void {
   dropSender(kid);
   const oldest = senders.size >= SENDERS_MAX ? senders.keys().next().value : undefined;
   if (oldest !== undefined) {
     dropSender(oldest);
   }
   senders.set(kid, sender);
-  return sender;
+}
+
+/** The kept set-up towards a public half. */
+function senderTo({ gen, publicHalf }: PublicGeneration, ctx: KeyContext): Sender | undefined {
+  const found = senders.get(ctx.kid);
+  return found && equalBytes(found.info, hpkeInfo(ctx, gen)) && equalBytes(found.publicHalf, publicHalf)
+    ? found
+    : undefined;
+}
+
+async function makeSender({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext): Promise<void> {
+  const info = hpkeInfo(ctx, gen);
+  // Not `slice`: of a Buffer that is a view, and its owner wipes it.
+  const publicHalf = new Uint8Array(given);
+  const suite = publicHalf.length === POINT_BYTES ? X25519_SUITE : X_WING_SUITE;
+  const { enc, context } =
+    suite === X25519_SUITE ? setupSender(publicHalf, info) : await setupXWingSender(publicHalf, info);
+  const head = new Uint8Array(HEAD_BYTES);
+  writeHeader(head, TYPE.sealedEnvelope, 0, suite);
+  writeU32(head, HEADER_BYTES, gen);
+  keepSender(ctx.kid, {
+    ...{ suite, info, publicHalf, start: concat([head, enc]), bound: concat([head, encName(suite, enc)]) },
+    ...{ exporterSecret: context.exporterSecret, bornMs: performance.now(), wraps: 0 },
+  });
 }
 
 /**
- * The HPKE set-up towards a public half, shared by up to 1,024 wraps within 60 s: each wrap exports a separate key from it.
- * Throws `NotYet` if one with X-Wing has to be made.
+ * Resolves when there is a set-up towards a public half, which sealing to it needs: the runtime makes those of X-Wing in
+ * promises alone. Each is for about 1,024 wraps within 60 s, which export separate keys from it. Undefined if there is one.
+ * Rejects an invalid public half with `IntegrityError`.
  */
-function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext): Sender {
-  const info = hpkeInfo(ctx, gen);
-  const isFor = (one: Pick<Sender, 'info' | 'publicHalf'>) =>
-    equalBytes(one.info, info) && equalBytes(one.publicHalf, given);
-  const found = senders.get(ctx.kid);
-  if (
-    found &&
-    found.wraps < SENDER_WRAPS_MAX &&
-    performance.now() - found.bornMs < SENDER_AGE_MAX_MS &&
-    isFor(found)
-  ) {
-    return found;
+export function missingSender(target: PublicGeneration, ctx: KeyContext): Promise<void> | undefined {
+  const found = senderTo(target, ctx);
+  if (found && found.wraps < SENDER_WRAPS_MAX && performance.now() - found.bornMs < SENDER_AGE_MAX_MS) {
+    return undefined;
   }
-  const next = coming.get(ctx.kid);
-  if (next && isFor(next)) {
-    throw new NotYet(next.ready);
+  const name = `${hpkeInfo(ctx, target.gen).toHex()} ${target.publicHalf.toHex()}`;
+  const ready = coming.get(name) ?? makeSender(target, ctx).finally(() => coming.delete(name));
+  coming.set(name, ready);
+  return ready;
+}
+
+/** Waits until there is such a set-up, which may be displaced before its turn. */
+export async function untilSender(target: PublicGeneration, ctx: KeyContext): Promise<void> {
+  for (let wait = missingSender(target, ctx); wait !== undefined; wait = missingSender(target, ctx)) {
+    await wait;
   }
-  // Not `slice`: of a Buffer that is a view, and its owner wipes it.
-  const publicHalf = new Uint8Array(given);
-  const keep = (suite: Suite, { enc, context: { exporterSecret } }: ReturnType<typeof setupSender>) =>
-    keepSender(ctx.kid, {
-      ...{ suite, info, publicHalf, enc, exporterSecret, encName: encName(suite, enc) },
-      ...{ bornMs: performance.now(), wraps: 0 },
-    });
-  if (publicHalf.length === POINT_BYTES) {
-    return keep(X25519_SUITE, setupSender(publicHalf, info));
-  }
-  if (publicHalf.length !== X_WING_PUBLIC_BYTES) {
-    throw new IntegrityError('key');
-  }
-  const ready = setupXWingSender(publicHalf, info)
-    .then((setup) => keep(X_WING_SUITE, setup))
-    .finally(() => coming.delete(ctx.kid));
-  coming.set(ctx.kid, { info, publicHalf, ready });
-  throw new NotYet(ready);
 }
 
 /**
  * Wraps a data key for the holder of a private half, knowing its public half only: HPKE (RFC 9180) Base,
- * export-only. Rejects, with `IntegrityError`, an invalid public half. HPKE Base names no sender: that an item was
- * stored by this service is proven by the hash in its sealed metadata (`meta.ts`). Throws `NotYet` as `senderTo`.
+ * export-only. Rejects a public half without a set-up (see `missingSender`) with `IntegrityError`. HPKE Base names no sender: that an item was
+ * stored by this service is proven by the hash in its sealed metadata (`meta.ts`).
  */
 export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: Uint8Array): Uint8Array {
   const sender = senderTo(target, ctx);
-  const { suite, enc, exporterSecret } = sender;
+  if (sender === undefined) {
+    throw new IntegrityError('key');
+  }
+  const { suite, start, exporterSecret } = sender;
   sender.wraps++;
-  const out = new Uint8Array(SEALED_REST_BYTES + enc.length);
-  writeHeader(out, TYPE.sealedEnvelope, 0, suite);
-  writeU32(out, HEADER_BYTES, target.gen);
-  out.set(enc, HEAD_BYTES);
-  const nonceAt = HEAD_BYTES + enc.length;
-  fillRandom(out, nonceAt, NONCE_BYTES);
-  const nonce = viewOf(out, nonceAt, NONCE_BYTES);
-  const associated = bind(ctx, concat([viewOf(out, 0, HEAD_BYTES), sender.encName]));
+  const out = new Uint8Array(start.length + NONCE_BYTES + KEY_BYTES + TAG_BYTES);
+  out.set(start);
+  const nonceAt = start.length;
+  const nonce = randomBytes(NONCE_BYTES);
+  out.set(nonce, nonceAt);
+  const associated = bind(ctx, sender.bound);
   const wrapKey = exportWrapKey(suite, exporterSecret, associated, nonce);
   try {
     sealInto(out, nonceAt + NONCE_BYTES, wrapKey, nonce, dek, associated);
@@ -292,38 +294,79 @@ function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): 
   return openMessage(ownerKeyOf(key, generation), HEAD_BYTES, envelope, associated);
 }
 
-/**
- * The exporter secret of a set-up, named by its `enc`: kept from an earlier request, or by X25519 in 50 us. With X-Wing,
- * throws `NotYet` if it is not kept.
- */
-function openExporter(
-  key: UnlockedKey,
+/** Opens a set-up. The exporter secret of an invalid one is random and opens nothing, so that only its item fails. */
+async function openSetup(
   generation: Generation,
-  ctx: KeyContext,
   enc: Uint8Array,
-  setup: string,
-): Uint8Array {
-  const { gen, publicKey, privateKey, suite } = generation;
-  const place = aad('cardvault exporter', [enc, ctx.env, ctx.aid, ctx.kid, gen]);
-  // One `enc` at two places is two set-ups: kept as one, each would displace the other for ever.
-  const name = [ctx.aid, ctx.kid, gen, setup].join(' ');
-  const ownerKey = ownerKeyOf(key, generation);
-  const info = hpkeInfo(ctx, gen);
-  if (suite === X_WING_SUITE) {
-    return awaitExporter(ownerKey, name, place, async () => {
-      const { exporterSecret } = await setupXWingReceiver(enc, privateKey, info);
-      return exporterSecret;
-    });
+  info: Uint8Array,
+  keep: (exporterSecret: Uint8Array) => void,
+): Promise<void> {
+  const { suite, publicKey, privateKey } = generation;
+  try {
+    if (suite === X_WING_SUITE) {
+      keep((await setupXWingReceiver(enc, privateKey, info)).exporterSecret);
+    } else {
+      generation.imported ??= importPrivate(privateKey);
+      keep(setupReceiver(enc, generation.imported, publicKey, info).exporterSecret);
+    }
+  } catch (error) {
+    if (!(error instanceof IntegrityError)) {
+      throw error;
+    }
+    keep(randomBytes(KEY_BYTES));
   }
-  return recallExporter(ownerKey, name, place, () => {
-    generation.imported ??= importPrivate(privateKey);
-    return setupReceiver(enc, generation.imported, publicKey, info).exporterSecret;
-  });
+}
+
+/**
+ * Resolves when a key has the exporter secrets of all sealed parts among these: kept from an earlier request, or opened now,
+ * each once. The runtime opens set-ups of X-Wing in promises alone. Undefined if it has them; parts that will be refused need
+ * none. The key must stay open until then.
+ */
+export function missingExporters(
+  key: UnlockedKey,
+  ctx: KeyContext,
+  parts: Iterable<Uint8Array>,
+): Promise<unknown> | undefined {
+  const opening = new Map<string, Promise<void>>();
+  const add = (part: Uint8Array): void => {
+    const generation = generationOf(key, envelopeGeneration(part));
+    const { gen, suite } = generation;
+    const enc = readBytes(part, HEAD_BYTES, ENC_BYTES[suite]);
+    const setup = encName(suite, enc).toBase64();
+    generation.exporters ??= new Map();
+    const { exporters } = generation;
+    // One `enc` at two places is two set-ups: kept as one, each would displace the other for ever.
+    const name = [ctx.aid, ctx.kid, gen, setup].join(' ');
+    if (exporters.has(setup) || opening.has(name)) {
+      return;
+    }
+    const place = aad('cardvault exporter', [enc, ctx.env, ctx.aid, ctx.kid, gen]);
+    const ownerKey = ownerKeyOf(key, generation);
+    const kept = keptExporter(ownerKey, name, place);
+    if (kept !== undefined) {
+      exporters.set(setup, kept);
+      return;
+    }
+    const opened = openSetup(generation, enc, hpkeInfo(ctx, gen), (secret) => {
+      // Unless the key was wiped meanwhile.
+      if (generation.exporters === exporters) {
+        keepExporter(ownerKey, name, place, secret);
+        exporters.set(setup, secret);
+      }
+    });
+    opening.set(name, opened);
+  };
+  for (const part of parts) {
+    if (part[1] === TYPE.sealedEnvelope) {
+      openedOrNot(() => add(part));
+    }
+  }
+  return opening.size === 0 ? undefined : Promise.all(opening.values());
 }
 
 /**
  * Opens an envelope of a writer without the passphrase, of the suite of its generation. Captures of one minute share their
- * set-up. Throws `NotYet` as `openExporter`.
+ * set-up, whose exporter secret the key has (see `missingExporters`).
  */
 function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   const generation = generationOf(key, envelopeGeneration(envelope));
@@ -332,9 +375,10 @@ function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
   checkHeader(envelope, TYPE.sealedEnvelope, SEALED_REST_BYTES + encBytes, suite);
   const enc = viewOf(envelope, HEAD_BYTES, encBytes);
   const name = encName(suite, enc);
-  const exporterSecret = exporterOf(generation, name, (text) =>
-    openExporter(key, generation, ctx, enc, text),
-  );
+  const exporterSecret = generation.exporters?.get(name.toBase64());
+  if (exporterSecret === undefined) {
+    throw new IntegrityError('envelope');
+  }
   const nonceAt = HEAD_BYTES + encBytes;
   const associated = bind(ctx, concat([viewOf(envelope, 0, HEAD_BYTES), name]));
   const nonce = viewOf(envelope, nonceAt, NONCE_BYTES);
@@ -348,7 +392,7 @@ function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
 
 /**
  * The data key of an envelope of any kind. Rejects damage and any other context with `IntegrityError`, but for a derived
- * envelope: there they give another key, which opens nothing. Throws `NotYet` as `openExporter`.
+ * envelope: there they give another key, which opens nothing.
  */
 export function unwrapDek(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid) {

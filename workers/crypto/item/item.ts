@@ -23,6 +23,7 @@ import {
   equalBytes,
   HEADER_BYTES,
   IntegrityError,
+  openedOrNot,
   readBytes,
   readU32,
   TYPE,
@@ -32,7 +33,6 @@ import {
   writeHeader,
   writeU32,
 } from '../primitives/bytes.ts';
-import { eachReady } from '../primitives/not-yet.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hmac, NONCE_BYTES, openAt, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
@@ -171,15 +171,20 @@ export function sealItem(request: SealItemRequest): SealedItem {
   }
   const { gen } = 'generations' in owner ? generationOf(owner) : owner;
   const revision = randomBytes(REVISION_BYTES);
-  const place = { env, aid, kid, token, reference, revision };
-  const item = sealPart(owner, { ...place, part: 0 }, part0);
-  const facts = { gen, revision, hash0: sha256(item), reference, expiresAtMs, metadata, summary };
-  if (part1 === undefined) {
-    return { item, gen, meta: sealMeta(request.sealer, request, facts) };
-  }
-  const sad = sealPart(owner, { ...place, part: 1 }, part1.bytes);
-  const sadFacts = { hash: sha256(sad), expiresAtMs: part1.expiresAtMs };
-  return { item, gen, sad, meta: sealMeta(request.sealer, request, { ...facts, sad: sadFacts }) };
+  const item = sealPart(owner, { env, aid, kid, token, reference, revision, part: 0 }, part0);
+  const sad = part1 && sealPart(owner, { env, aid, kid, token, reference, revision, part: 1 }, part1.bytes);
+  const facts = {
+    gen,
+    revision,
+    hash0: sha256(item),
+    sad: part1 && sad && { hash: sha256(sad), expiresAtMs: part1.expiresAtMs },
+    reference,
+    expiresAtMs,
+    metadata,
+    summary,
+  };
+  const meta = sealMeta(request.sealer, request, facts);
+  return sad ? { item, gen, meta, sad } : { item, gen, meta };
 }
 
 /** Compares what is stored with its hash in the metadata, before anything of it is read: a forged part costs one SHA-256. */
@@ -329,7 +334,7 @@ export function generationOfItem(item: Uint8Array): number {
  */
 export function openPatched(request: OpenItemRequest): readonly SplitObject[] {
   checkHash(request.item, request.meta.hash0);
-  return eachReady(layersOf(request.item, keptSad(request)), ({ item, sad }, i) => {
+  return layersOf(request.item, keptSad(request)).map(({ item, sad }, i) => {
     const record = withoutTag(item, i);
     const gen = envelopeGeneration(record);
     if (gen > request.meta.gen) {
@@ -338,6 +343,13 @@ export function openPatched(request: OpenItemRequest): readonly SplitObject[] {
     const part0 = openPart(request, i === 0 ? 0 : 2, record, gen);
     return sad.length === 0 ? { part0 } : { part0, part1: openPart(request, i === 0 ? 1 : 3, sad, gen) };
   });
+}
+
+/** The sealed parts of an item: those of all its layers. Damaged ones are left out. */
+export function partsOf({ item, sad }: Pick<Layer, 'item' | 'sad'>): readonly Uint8Array[] {
+  return isPatched(item)
+    ? (openedOrNot(() => [...split(item).map(withoutTag), ...split(sad)]) ?? [])
+    : [item, sad];
 }
 
 /** The earlier of two expiries, in which 0 means never. */

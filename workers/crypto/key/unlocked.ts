@@ -8,6 +8,7 @@ import {
   IntegrityError,
   type Suite,
   suiteAt,
+  viewOf,
   wipe,
   X_WING_SUITE,
   X25519_SUITE,
@@ -27,7 +28,7 @@ export interface Generation extends KeyPair {
   ownerKey?: Uint8Array | undefined;
   /** The runtime's form of the private key, made once. It cannot be wiped, only released. */
   imported?: KeyObject | undefined;
-  /** HPKE exporter secrets by the name of their set-up in base64, the oldest dropped first. */
+  /** HPKE exporter secrets by the name of their set-up in base64: of the items that the key is open for. */
   exporters?: Map<string, Uint8Array> | undefined;
 }
 
@@ -49,9 +50,6 @@ export interface PublicGeneration {
 
 /** Length of the key that makes tokens. */
 export const TOKEN_KEY_BYTES = 32;
-
-/** A page of captured items rarely has more; dropped ones are kept wrapped in `exporters.ts`. */
-const EXPORTERS_MAX = 256;
 
 /** Assembles an open key, which owns the bytes and wipes them when it is disposed of. */
 export function unlockedKey(
@@ -109,7 +107,7 @@ export function readPublicEntry(
 ): Pick<Generation, 'publicKey' | 'suite'> {
   const end = at + publicEntryBytes(recordSuite);
   const suite = recordSuite === X_WING_SUITE ? suiteAt(bytes, at) : X25519_SUITE;
-  return { suite, publicKey: bytes.subarray(end - POINT_BYTES, end) };
+  return { suite, publicKey: viewOf(bytes, end - POINT_BYTES, POINT_BYTES) };
 }
 
 /** Bytes of a generation in `pairsOf`. */
@@ -134,7 +132,7 @@ export function unpackPairs(bytes: Uint8Array, at: number, count: number, record
   const [entry, pair] = [publicEntryBytes(recordSuite), pairBytes(recordSuite)];
   return Array.from({ length: count }, (_, i) => {
     const from = at + i * pair;
-    const privateKey = bytes.subarray(from + entry, from + pair);
+    const privateKey = viewOf(bytes, from + entry, POINT_BYTES);
     return { gen: i + 1, ...readPublicEntry(bytes, from, recordSuite), privateKey };
   });
 }
@@ -153,27 +151,4 @@ export function ownerKeyOf({ kid }: UnlockedKey, generation: Generation): Uint8A
   const { gen, privateKey } = generation;
   generation.ownerKey ??= hkdf(privateKey, aad('cardvault owner key', [kid, gen]), KEY_BYTES);
   return generation.ownerKey;
-}
-
-/** The exporter secret of a set-up under a generation, computed once for each of the 256 newest. */
-export function exporterOf(
-  generation: Generation,
-  setup: Uint8Array,
-  compute: (name: string) => Uint8Array,
-): Uint8Array {
-  generation.exporters ??= new Map();
-  const { exporters } = generation;
-  const name = setup.toBase64();
-  const found = exporters.get(name);
-  if (found) {
-    return found;
-  }
-  const secret = compute(name);
-  const oldest = exporters.size >= EXPORTERS_MAX ? exporters.keys().next().value : undefined;
-  if (oldest !== undefined) {
-    wipe(exporters.get(oldest));
-    exporters.delete(oldest);
-  }
-  exporters.set(name, secret);
-  return secret;
 }

@@ -14,6 +14,7 @@ import {
   readU32,
   TYPE,
   utf8,
+  viewOf,
   wipe,
   writeHeader,
   writeU32,
@@ -102,12 +103,12 @@ export function openWarm(
       return undefined;
     }
     // The head names a vault key, and so does `ctx`: of another one the key differs, and nothing opens.
-    const head = blob.subarray(0, nonceAt);
+    const head = viewOf(blob, 0, nonceAt);
     const warmKey = deriveKey(processKey, ctx, head, passphrase);
     try {
       const secrets = openAt(blob, nonceAt, warmKey, head);
       const generations = unpackPairs(secrets, TOKEN_KEY_BYTES, gen, suite);
-      return unlockedKey(ctx.kid, secrets.subarray(0, TOKEN_KEY_BYTES), generations);
+      return unlockedKey(ctx.kid, viewOf(secrets, 0, TOKEN_KEY_BYTES), generations);
     } finally {
       wipe(warmKey);
     }

@@ -6,7 +6,7 @@
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
 import { concat, EMPTY, equalBytes, IntegrityError, u16, utf8, wipe } from './bytes.ts';
 import { randomBytes } from './random.ts';
-import { HASH_BYTES, hmac } from './symmetric.ts';
+import { expandKey, HASH_BYTES, hmac } from './symmetric.ts';
 
 /** Bytes of a private key, of a public key and of the secret that two of them agree on. */
 export const POINT_BYTES = 32;
@@ -123,7 +123,7 @@ function extract(suite: Uint8Array, salt: Uint8Array, label: string, ikm: Uint8A
   return hmac(salt, concat([VERSION, suite, utf8(label), ikm]));
 }
 
-/** LabeledExpand of section 4: HKDF-Expand (RFC 5869) with the label, up to 255 blocks of 32 bytes. */
+/** LabeledExpand of section 4: HKDF-Expand with the label. */
 function expand(
   suite: Uint8Array,
   prk: Uint8Array,
@@ -131,19 +131,7 @@ function expand(
   info: Uint8Array,
   length: number,
 ): Uint8Array {
-  const blocks = Math.ceil(length / HASH_BYTES);
-  if (blocks > 255) {
-    throw new RangeError('HKDF gives at most 255 blocks');
-  }
-  const labeled = concat([u16(length), VERSION, suite, utf8(label), info]);
-  const out = new Uint8Array(length);
-  let previous: Uint8Array = EMPTY;
-  for (let block = 1; block <= blocks; block++) {
-    previous = hmac(prk, concat([previous, labeled, Uint8Array.of(block)]));
-    const at = (block - 1) * HASH_BYTES;
-    out.set(previous.subarray(0, length - at), at);
-  }
-  return out;
+  return expandKey(prk, concat([u16(length), VERSION, suite, utf8(label), info]), length);
 }
 
 /** ExtractAndExpand of section 4.1, over the agreed secret of the two keys, which is wiped. */

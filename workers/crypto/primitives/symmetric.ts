@@ -3,7 +3,7 @@
  * 800-38D). It is the only file that calls an AEAD. A key is used either for one message or derived per message, so
  * that random nonces never come near their birthday bound.
  */
-import { type CipherGCMTypes, createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { type CipherGCMTypes, createCipheriv, createDecipheriv } from 'node:crypto';
 import { EMPTY, IntegrityError, viewOf, wipe } from './bytes.ts';
 import { fillRandom } from './random.ts';
 
@@ -36,6 +36,24 @@ export function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
   return new Bun.CryptoHasher('sha256', key).update(message).digest();
 }
 
+const HKDF_BLOCKS_MAX = 255;
+
+/** HKDF-Expand (RFC 5869, section 2.3): up to 255 blocks of 32 bytes. */
+export function expandKey(prk: Uint8Array, info: Uint8Array, length: number): Uint8Array {
+  const blocks = Math.ceil(length / HASH_BYTES);
+  if (blocks > HKDF_BLOCKS_MAX) {
+    throw new RangeError('HKDF gives at most 255 blocks');
+  }
+  const out = new Uint8Array(blocks * HASH_BYTES);
+  let previous: Uint8Array = EMPTY;
+  for (let block = 1; block <= blocks; block++) {
+    const hasher = new Bun.CryptoHasher('sha256', prk).update(previous).update(info);
+    previous = hasher.update(Uint8Array.of(block)).digest();
+    out.set(previous, (block - 1) * HASH_BYTES);
+  }
+  return length === out.length ? out : out.slice(0, length);
+}
+
 /** HKDF-SHA-256, extract and expand; without a salt it is 32 zero bytes (RFC 5869, section 2.2). */
 export function hkdf(
   ikm: Uint8Array,
@@ -43,7 +61,12 @@ export function hkdf(
   length: number,
   salt: Uint8Array = EMPTY,
 ): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', ikm, salt, info, length));
+  const prk = hmac(salt, ikm);
+  try {
+    return expandKey(prk, info, length);
+  } finally {
+    wipe(prk);
+  }
 }
 
 /**

@@ -22,7 +22,7 @@ import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { EMPTY, openedOrNot, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
-import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
+import { openWarmKey, WARM_MISS, withCapture } from '../key/open.ts';
 import type { ParsedOrder } from '../proxy/order.ts';
 import { hostOf, sealReport } from '../proxy/record.ts';
 import { applyRulesBeforeStorage } from '../rule/handlers.ts';
@@ -181,46 +181,48 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   },
 
   captureItem(context, { params, records, secret, rules, ...sent }) {
-    const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
-    return withOpened(context, params, sent, (body) =>
-      sealNew(context, params, readBody(context, params, rules, body), key),
+    return withCapture(context, params, { use: params.endpoint, ...records, secret }, (key) =>
+      withOpened(context, params, sent, (body) =>
+        sealNew(context, params, readBody(context, params, rules, body), key),
+      ),
     );
   },
 
   patchItem(context, { params, records, secret, rules, item: stored, ...sent }) {
-    const { token, reference, now, sadExpiresAt } = params;
-    const owner = openCapture(context, params, { use: params.endpoint, ...records, secret });
-    const meta = metaOf(context, params, token, stored.meta);
-    checkLive(meta, now);
-    checkReference(meta, reference, 'check');
-    // A patch must not change the number of the token.
-    const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
-    const object = keepNumbers(new Map(), read);
-    const { part0, part1 } = splitSad(object);
-    const metadata = metadataOf(meta);
-    const patched = sealPatch({
-      ...{ env: context.env, aid: params.aid, kid: params.kid, token, sealer: context.sealer, owner },
-      ...{ item: stored.item, meta, ...sadAt(stored.sad, now) },
-      ...{ names: [...object.keys()], part0, summary: patchedSummaryText(meta, object) },
-      part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
+    return withCapture(context, params, { use: params.endpoint, ...records, secret }, (owner) => {
+      const { token, reference, now, sadExpiresAt } = params;
+      const meta = metaOf(context, params, token, stored.meta);
+      checkLive(meta, now);
+      checkReference(meta, reference, 'check');
+      // A patch must not change the number of the token.
+      const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
+      const object = keepNumbers(new Map(), read);
+      const { part0, part1 } = splitSad(object);
+      const metadata = metadataOf(meta);
+      const patched = sealPatch({
+        ...{ env: context.env, aid: params.aid, kid: params.kid, token, sealer: context.sealer, owner },
+        ...{ item: stored.item, meta, ...sadAt(stored.sad, now) },
+        ...{ names: [...object.keys()], part0, summary: patchedSummaryText(meta, object) },
+        part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
+      });
+      const { item, sad = EMPTY, gen, sadExpiresAtMs } = patched;
+      if (patched.patches > PATCHES_MAX) {
+        throw new VaultError('patches_full');
+      }
+      if (item.length + sad.length > params.bytesMax) {
+        throw new VaultError('body_too_large');
+      }
+      return {
+        ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
+        facts: {
+          ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+          ...{ expiresAt: meta.expiresAtMs, metadata },
+        },
+        digests: metadataDigests(context, params.aid, metadata),
+        refMember: referenceMember(context, params.aid, reference, token),
+        logEntry: logEntry(context, params, token, 'encrypt', stored.logTail),
+      };
     });
-    const { item, sad = EMPTY, gen, sadExpiresAtMs } = patched;
-    if (patched.patches > PATCHES_MAX) {
-      throw new VaultError('patches_full');
-    }
-    if (item.length + sad.length > params.bytesMax) {
-      throw new VaultError('body_too_large');
-    }
-    return {
-      ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
-      facts: {
-        ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
-        ...{ expiresAt: meta.expiresAtMs, metadata },
-      },
-      digests: metadataDigests(context, params.aid, metadata),
-      refMember: referenceMember(context, params.aid, reference, token),
-      logEntry: logEntry(context, params, token, 'encrypt', stored.logTail),
-    };
   },
 
   reportCapture(context, { place, policy, report: { id, requestId, captured } }) {

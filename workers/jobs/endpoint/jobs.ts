@@ -111,7 +111,6 @@ export const ENDPOINT_JOBS = {
   /** Makes an endpoint with a random secret; `key_changed` if the key has a newer generation than the policy. */
   createEndpoint: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       /** `gen` is the generation that the policy names, which must be the key's newest. */
       params: json<EndpointPlace & KeyName & { readonly gen: number }>(),
@@ -199,7 +198,6 @@ export const ENDPOINT_JOBS = {
   /** Makes the report of a capture for the endpoint's webhook. */
   reportCapture: defineJob({
     lane: 'hot',
-    share: ({ place }) => singlesOf(place.aid),
     input: message({ place: json<EndpointPlace>(), policy: bytes, report: json<CaptureReport>() }),
     output: bytes,
   }),

@@ -10,7 +10,7 @@ import {
   type Taken,
   text,
 } from '../codec.ts';
-import { defineJob, singlesOf } from '../define.ts';
+import { defineJob } from '../define.ts';
 
 /** Names the vault key that a job works under. */
 export interface KeyName {
@@ -93,14 +93,12 @@ export const KEY_JOBS = {
   /** Reads the facts of a key record, without a passphrase. */
   describeKey: defineJob({
     lane: 'hot',
-    share: ({ place }) => singlesOf(place.aid),
     input: message({ place: PLACE, record: bytes }),
     output: json<KeyFacts>(),
   }),
   /** Tests whether a warm blob opens under a passphrase. */
   checkWarm: defineJob({
     lane: 'hot',
-    share: ({ key }) => singlesOf(key.aid),
     input: message({ key: message({ aid: text, kid: text }), blob: bytes, passphrase: secret }),
     output: oneOf({ open: {}, warm_miss: {} }),
   }),
@@ -129,7 +127,6 @@ export const KEY_JOBS = {
   /** Reads the facts of a recovery, without shares. */
   describeRecovery: defineJob({
     lane: 'hot',
-    share: ({ place }) => singlesOf(place.aid),
     input: message({ place: PLACE, recovery: bytes }),
     output: json<RecoveryFacts>(),
   }),

@@ -5,10 +5,12 @@ import {
   openPolicy,
   openRetrieveWrap,
 } from '../../crypto/endpoint/record.ts';
+import { missingExporters, missingSender, untilSender } from '../../crypto/item/envelope.ts';
+import { partsOf } from '../../crypto/item/item.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { openWarm } from '../../crypto/key/warm.ts';
 import type { ThreadContext } from '../context.ts';
-import { type Opening, shareOpening } from '../openings.ts';
+import { type Opening, shareOpening, workLater } from '../openings.ts';
 import type { EndpointVersion, KeyName, ThreadOpening, WarmMiss } from './jobs.ts';
 
 /** The result of a job whose key did not open. */
@@ -35,6 +37,40 @@ export function openKey(
     return openWarmKey(context, name, opening.blob, opening.secret);
   }
   return throughEndpoint(context, 'retrieve', context.openings.keys, openRetrieveWrap, name, opening);
+}
+
+/**
+ * Opens a key as `openKey` does, and runs `work` when it can open these items: it waits only for set-ups of captures that are
+ * new to the thread, for all of them at once.
+ */
+export function withKey<T>(
+  context: ThreadContext,
+  { aid, kid }: KeyName,
+  opening: ThreadOpening,
+  items: readonly (Parameters<typeof partsOf>[0] | undefined)[],
+  work: (key: UnlockedKey) => T,
+): T | WarmMiss | Promise<T> {
+  const key = openKey(context, { aid, kid }, opening);
+  if (!key) {
+    return WARM_MISS;
+  }
+  const parts = items.flatMap((item) => (item === undefined ? [] : partsOf(item)));
+  const ready = missingExporters(key, { env: context.env, aid, kid }, parts);
+  return ready ? workLater(context.openings, key, ready, () => work(key)) : work(key);
+}
+
+/** Opens a capture endpoint as `openCapture` does, and runs `work` when it can seal: it waits for a set-up once a minute. */
+export function withCapture<T>(
+  context: ThreadContext,
+  { aid, kid }: KeyName,
+  opening: EndpointOpening,
+  work: (key: CaptureKey) => T,
+): T | Promise<T> {
+  const key = openCapture(context, { aid, kid }, opening);
+  const place = { env: context.env, aid, kid };
+  return missingSender(key, place)
+    ? workLater(context.openings, key, untilSender(key, place), () => work(key))
+    : work(key);
 }
 
 /** Opens a key by a warm blob, for jobs that need the passphrase. */

@@ -5,16 +5,7 @@ import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { ItemFault } from '../vault/jobs.ts';
-import {
-  type Cursor,
-  createPacking,
-  endReplies,
-  endString,
-  packed,
-  resultOrFault,
-  takeStrings,
-  writeBytes,
-} from '../vault/page.ts';
+import { createPacking, endString, packed, ReplyStrings, resultOrFault, writeBytes } from '../vault/page.ts';
 import { checkLive, checkReference, foundMeta, isOver, referenceMember } from '../vault/records.ts';
 import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
@@ -225,9 +216,10 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
     const key = headsKey(context, aid);
     const parts = createPacking(REMOVAL_STRINGS * tokens.length, REMOVAL_BYTES * tokens.length);
     const failed: ItemFault[] = [];
-    const cursor: Cursor = { bytes: replies, at: 0 };
+    const read = new ReplyStrings(replies, 2 * tokens.length);
     for (const [index, token] of tokens.entries()) {
-      const [record = EMPTY, first = EMPTY] = takeStrings(cursor, 2);
+      const record = read.at(2 * index);
+      const first = read.at(2 * index + 1);
       const refMember = resultOrFault(failed, index, () => {
         const meta = foundMeta(context, params, token, record);
         checkLive(meta, params.now);
@@ -249,7 +241,6 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
         endString(parts);
       }
     }
-    endReplies(cursor);
     return { failed, parts: packed(parts) };
   },
 

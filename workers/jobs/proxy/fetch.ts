@@ -12,6 +12,7 @@ import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts'
 import { STATUS_ONLY, showReply } from '../../../server/domain/relay/sight.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { untilSender } from '../../crypto/item/envelope.ts';
 import { generationOf, publicHalfOf } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
 import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
@@ -130,7 +131,7 @@ export const FETCH_HANDLERS = {
   },
 
   /** Stores without the passphrase; the sealed job determines the token format and the rules. */
-  storeFetched(context, input) {
+  async storeFetched(context, input) {
     const { params } = input;
     using job = openJob(context, params, input.job);
     const { kid, gen, algorithm = 'uuid' } = job.facts;
@@ -140,6 +141,7 @@ export const FETCH_HANDLERS = {
     const { object, extra } = storable(context, input, job.facts);
     const { publicHalf, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
+    await untilSender({ gen, publicHalf }, { env: context.env, aid: params.aid, kid });
     const parts = sealNew(context, stored, object, { gen, publicHalf, tokenKey });
     // The headers must not contain stored numbers for a caller with masked output.
     const showing = { ...job.showing, numbers: storedNumbers(object) };

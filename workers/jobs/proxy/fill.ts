@@ -15,7 +15,7 @@ import { connectedHeaders, openConnection } from '../connection/handlers.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { fillFailure } from '../failure.ts';
-import { openKey, WARM_MISS } from '../key/open.ts';
+import { withKey } from '../key/open.ts';
 import { applyRules } from '../rule/handlers.ts';
 import { checkLive, checkReference, logEntry, metaOf, openText } from '../vault/records.ts';
 import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
@@ -141,20 +141,18 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
 export const FILL_HANDLERS = {
   fillProxy(context, input) {
     const { params, opening, item } = input;
-    const key = openKey(context, params, opening);
-    if (!key) {
-      return WARM_MISS;
-    }
-    const viewOf = openView(context, input, key);
-    const order = readOrder(input.order);
-    const entryOf = (outcome: LogOutcome) =>
-      logEntry(context, params, params.token, 'decrypt', item.logTail, outcome);
-    try {
-      return { ...fillJob(context, input, order, key, viewOf), logEntry: entryOf('ok') };
-    } catch (error) {
-      // The item was read, which must be logged.
-      const failure = fillFailure(error, params.forcedMask);
-      return { kind: 'rejected', logEntry: entryOf(failure.code), error: failure };
-    }
+    return withKey(context, params, opening, [item], (key) => {
+      const viewOf = openView(context, input, key);
+      const order = readOrder(input.order);
+      const entryOf = (outcome: LogOutcome) =>
+        logEntry(context, params, params.token, 'decrypt', item.logTail, outcome);
+      try {
+        return { ...fillJob(context, input, order, key, viewOf), logEntry: entryOf('ok') };
+      } catch (error) {
+        // The item was read, which must be logged.
+        const failure = fillFailure(error, params.forcedMask);
+        return { kind: 'rejected', logEntry: entryOf(failure.code), error: failure };
+      }
+    });
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

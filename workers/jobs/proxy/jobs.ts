@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
+import { FAILURE } from '../../pool/failure.ts';
 import type { Lane } from '../../pool/job.ts';
 import {
   bytes,
   concealed,
-  failure,
   json,
   list,
   local,
@@ -233,7 +233,7 @@ export const PROXY_JOBS = {
     output: oneOf({
       filled: { logEntry: bytes, job: bytes, shown: bytes },
       ready: { logEntry: bytes, ...OPENED_JOB, shown: bytes, showing: concealed(json<Showing>()) },
-      rejected: { logEntry: bytes, error: failure },
+      rejected: { logEntry: bytes, error: FAILURE },
       warm_miss: {},
     }),
   }),

@@ -16,7 +16,7 @@ import { connectedHeaders, openConnection } from '../connection/handlers.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { fillFailure } from '../failure.ts';
-import { openKey, WARM_MISS } from '../key/open.ts';
+import { withKey } from '../key/open.ts';
 import { isOver, logEntry, metaOf, openText } from '../vault/records.ts';
 import type { FillRelayParams, RELAY_JOBS } from './jobs.ts';
 
@@ -123,30 +123,28 @@ function bodyOf(body: Uint8Array) {
 export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
   fillRelay(context, input) {
     const { params, opening } = input;
-    const key = openKey(context, params, opening);
-    if (!key) {
-      return WARM_MISS;
-    }
-    const items = openItems(context, input, key);
-    const entriesOf = (outcome: LogOutcome) =>
-      params.items.map(({ token, seen }, at) =>
-        items.has(token)
-          ? logEntry(
-              context,
-              { ...params, seen },
-              token,
-              'decrypt',
-              input.items[at]?.logTail ?? EMPTY,
-              outcome,
-            )
-          : EMPTY,
-      );
-    try {
-      return { kind: 'ready', ...fill(context, input, items), logEntries: entriesOf('ok') };
-    } catch (error) {
-      const failure = fillFailure(error, params.sight !== 'all');
-      return { kind: 'rejected', logEntries: entriesOf(failure.code), error: failure };
-    }
+    return withKey(context, params, opening, input.items, (key) => {
+      const items = openItems(context, input, key);
+      const entriesOf = (outcome: LogOutcome) =>
+        params.items.map(({ token, seen }, at) =>
+          items.has(token)
+            ? logEntry(
+                context,
+                { ...params, seen },
+                token,
+                'decrypt',
+                input.items[at]?.logTail ?? EMPTY,
+                outcome,
+              )
+            : EMPTY,
+        );
+      try {
+        return { kind: 'ready', ...fill(context, input, items), logEntries: entriesOf('ok') };
+      } catch (error) {
+        const failure = fillFailure(error, params.sight !== 'all');
+        return { kind: 'rejected', logEntries: entriesOf(failure.code), error: failure };
+      }
+    });
   },
 
   showRelay(_context, { showing, status, headers, body }) {

@@ -1,6 +1,7 @@
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
-import { bytes, concealed, failure, json, list, message, oneOf, revealed, text } from '../codec.ts';
+import { FAILURE } from '../../pool/failure.ts';
+import { bytes, concealed, json, list, message, oneOf, revealed, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByLength, OUTGOING } from '../proxy/jobs.ts';
@@ -40,7 +41,7 @@ export const RELAY_JOBS = {
         request: OUTGOING,
         showing: concealed(json<Showing>()),
       },
-      rejected: { logEntries: list(bytes), error: failure },
+      rejected: { logEntries: list(bytes), error: FAILURE },
       warm_miss: {},
     }),
   }),

@@ -1,6 +1,6 @@
 import type { JsonLimits } from '../../../server/domain/json/json.ts';
 import { bytes, concealed, json, jsonText, list, local, message, nothing, secret, text } from '../codec.ts';
-import { defineJob, singlesOf } from '../define.ts';
+import { defineJob } from '../define.ts';
 
 /** The place that a service record is bound to: it opens nowhere else. */
 export interface RecordPlace {
@@ -28,7 +28,6 @@ export const SERVICE_JOBS = {
   /** Returns the HMAC-SHA-256 of data under a key of the account. */
   fingerprint: defineJob({
     lane: 'hot',
-    share: ({ account }) => singlesOf(account),
     input: message({ account: text, data: bytes }),
     output: bytes,
   }),
@@ -38,14 +37,12 @@ export const SERVICE_JOBS = {
    */
   encodeReference: defineJob({
     lane: 'hot',
-    share: ({ aid }) => singlesOf(aid),
     input: message({ aid: text, reference: text, exact: json<boolean>() }),
     output: list(bytes),
   }),
   /** Returns the digests of a name and its text in the metadata index, under the older root before the newer one. */
   metadataDigest: defineJob({
     lane: 'hot',
-    share: ({ aid }) => singlesOf(aid),
     input: message({ aid: text, name: text, value: text }),
     output: list(bytes),
   }),
@@ -58,7 +55,6 @@ export const SERVICE_JOBS = {
   /** Opens a record; `integrity_failed` if it was damaged or is in another place. */
   openRecord: defineJob({
     lane: 'hot',
-    share: ({ place }) => singlesOf(place.account),
     input: message({ place: json<RecordPlace>(), record: bytes }),
     output: bytes,
   }),

@@ -11,7 +11,7 @@ import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import type { ThreadHandlers } from '../context.ts';
-import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
+import { openWarmKey, WARM_MISS, withKey } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/handlers.ts';
 import type { ITEM_JOBS, ShownLogEntry } from './jobs.ts';
 import {
@@ -64,57 +64,55 @@ export const ITEM_HANDLERS = {
     return key ? sealNew(context, params, parseStoredObject(body), key) : WARM_MISS;
   },
 
-  openItem(context, { params, opening, rules, item: { item, meta: record, sad, logTail } }) {
-    const { token, reference, now } = params;
-    const key = openKey(context, params, opening);
-    if (!key) {
-      return WARM_MISS;
-    }
-    const meta = metaOf(context, params, token, record);
-    checkLive(meta, now);
-    checkReference(meta, reference, 'check');
-    const stored = openText(context, params, token, key, { item, meta, sad }, now);
-    const { text, card } = viewOf(context, stored, params, rules, meta.metadata);
-    const entry = logEntry(context, params, token, 'decrypt', logTail);
-    return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
+  openItem(context, { params, opening, rules, item: sealed }) {
+    return withKey(context, params, opening, [sealed], (key) => {
+      const { token, reference, now } = params;
+      const meta = metaOf(context, params, token, sealed.meta);
+      checkLive(meta, now);
+      checkReference(meta, reference, 'check');
+      const stored = openText(context, params, token, key, { ...sealed, meta }, now);
+      const { text, card } = viewOf(context, stored, params, rules, meta.metadata);
+      const entry = logEntry(context, params, token, 'decrypt', sealed.logTail);
+      return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
+    });
   },
 
   updateItem(context, { params, opening, rules, item: sealed, changes: sent }) {
-    const { token } = params;
-    const key = openKey(context, params, opening);
-    if (!key) {
-      return WARM_MISS;
-    }
-    const meta = metaOf(context, params, token, sealed.meta);
-    checkLive(meta, params.now);
-    checkReference(meta, params.reference, 'check');
-    // An update of the lifetime or metadata needs no members.
-    const isBare = sent.length === 0 && (params.ttl !== undefined || params.metadata !== undefined);
-    const changes: JsonObject = isBare ? new Map() : parseStoredObject(sent);
-    const stored = parseStoredObject(openText(context, params, token, key, { ...sealed, meta }, params.now));
-    const merged = mergeFirstLevel(stored, changes);
-    // Rules may change all of it but the number of the token.
-    const object =
-      rules.length === 0
-        ? merged
-        : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
-    if (encodeJson(object).length > params.bytesMax) {
-      throw new VaultError('body_too_large');
-    }
-    // All verification codes of an item are deleted together: those that stay do not stay longer.
-    const left = new Map([...stored].filter(([name]) => !changes.has(name)));
-    const sadExpiresAt =
-      meta.sad === undefined || splitSad(left).part1 === undefined
-        ? params.sadExpiresAt
-        : earlierExpiry(meta.sad.expiresAtMs, params.sadExpiresAt);
-    return sealStored(context, {
-      params,
-      ...updatedFacts(params, meta, object),
-      owner: key,
-      object,
-      chosen: { token, candidate: 0, identity: EMPTY },
-      sadExpiresAt,
-      tail: sealed.logTail,
+    return withKey(context, params, opening, [sealed], (key) => {
+      const { token } = params;
+      const meta = metaOf(context, params, token, sealed.meta);
+      checkLive(meta, params.now);
+      checkReference(meta, params.reference, 'check');
+      // An update of the lifetime or metadata needs no members.
+      const isBare = sent.length === 0 && (params.ttl !== undefined || params.metadata !== undefined);
+      const changes: JsonObject = isBare ? new Map() : parseStoredObject(sent);
+      const stored = parseStoredObject(
+        openText(context, params, token, key, { ...sealed, meta }, params.now),
+      );
+      const merged = mergeFirstLevel(stored, changes);
+      // Rules may change all of it but the number of the token.
+      const object =
+        rules.length === 0
+          ? merged
+          : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
+      if (encodeJson(object).length > params.bytesMax) {
+        throw new VaultError('body_too_large');
+      }
+      // All verification codes of an item are deleted together: those that stay do not stay longer.
+      const left = new Map([...stored].filter(([name]) => !changes.has(name)));
+      const sadExpiresAt =
+        meta.sad === undefined || splitSad(left).part1 === undefined
+          ? params.sadExpiresAt
+          : earlierExpiry(meta.sad.expiresAtMs, params.sadExpiresAt);
+      return sealStored(context, {
+        params,
+        ...updatedFacts(params, meta, object),
+        owner: key,
+        object,
+        chosen: { token, candidate: 0, identity: EMPTY },
+        sadExpiresAt,
+        tail: sealed.logTail,
+      });
     });
   },
 

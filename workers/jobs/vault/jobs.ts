@@ -195,8 +195,6 @@ export interface StoredFacts extends ItemFacts {
   /** ms since 1970; 0 = kept, or nothing to keep. */
   readonly sadExpiresAt: number;
   readonly reference?: string | undefined;
-  /** The bytes that both parts have in common with each other and with other items of the same minute. */
-  readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /** Facts of a sealed item of a batch. */
@@ -240,8 +238,8 @@ export const PAGE = message({
   tokens: json<readonly string[]>(),
   /** ms since 1970 per item. */
   storedAt: floats,
-  /** The items in RESP2, as `ItemStore.readMany` returns them. */
-  replies: bytes,
+  /** The items of each bucket in RESP2, as `ItemStore.readMany` returns them. */
+  replies: list(bytes),
 });
 export type PageFields = Given<typeof PAGE>;
 export type ThreadPage = Taken<typeof PAGE>;
@@ -251,7 +249,6 @@ export const ITEM_JOBS = {
   /** Seals an item under a fresh token. `number_missing`, `test_card`, `invalid_request`: the body's fault. */
   storeItem: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({ params: json<StoreParams>(), blob: bytes, passphrase: secret, body: bytes }),
     output: oneOf({ stored: STORED, warm_miss: {} }),
   }),
@@ -283,7 +280,6 @@ export const ITEM_JOBS = {
   /** The item's member of the reference index, empty for none. Needs no passphrase. */
   describeItem: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<
         ItemName & {
@@ -306,7 +302,6 @@ export const ITEM_JOBS = {
   /** An entry of the action log that follows the entry with the given last bytes. */
   sealLog: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<
         ActorParams &
@@ -324,7 +319,6 @@ export const ITEM_JOBS = {
   /** Opens entries of the action log, newest first; `integrity_failed` when they do not follow each other. */
   readLog: defineJob({
     lane: 'hot',
-    share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<
         KeyName & {

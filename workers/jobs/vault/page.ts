@@ -3,13 +3,12 @@ import { hasPairs } from '../../../server/domain/mask/metadata.ts';
 import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
-import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
-import { eachReady } from '../../crypto/primitives/not-yet.ts';
+import { viewOf as bytesAt, EMPTY, IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
-import { openKey, WARM_MISS } from '../key/open.ts';
+import { withKey } from '../key/open.ts';
 import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } from './jobs.ts';
 import { checkLive, checkReference, foundMeta, logEntry, metadataOf, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
@@ -26,12 +25,14 @@ const LINE_END_BYTES = 2;
 const CR = 0x0d;
 const ZERO = 0x30;
 const LOG_LENGTH_MAX = 0xffff_fffe;
-
-/** A place in the replies: the items are read one after the other. */
-export interface Cursor {
-  readonly bytes: Uint8Array;
-  at: number;
-}
+/** The end of an item's text. */
+const CLOSE = Uint8Array.of(0x7d);
+/** Strings of each item of a page with data: those of its list, and its codes after the lists of all. */
+const LISTED_STRINGS = 3;
+const ITEM_STRINGS = LISTED_STRINGS + 1;
+/** Places of metadata and log field in the list of an item; the item itself is the first. */
+const META_AT = 1;
+const LOG_AT = 2;
 
 function rejectPage(): never {
   throw new IntegrityError('page');
@@ -50,63 +51,113 @@ function readDecimal(bytes: Uint8Array, at: number, end: number): number {
   return end > at ? value : rejectPage();
 }
 
-/** Takes the length at the start of a list or a byte string; 0 for a missing one. */
-function takeLength(cursor: Cursor, marker: number): number {
-  const { bytes, at } = cursor;
-  let end = at + 1;
-  while (bytes[end] !== CR && end < bytes.length) {
-    end++;
+/** The byte strings of replies in RESP2, in their order; lists are no more than their members. */
+export class ReplyStrings {
+  /** The start and the end of each; both are 0 for a missing one. */
+  private readonly places: Uint32Array;
+
+  /** Rejects replies with another number of strings. */
+  constructor(
+    private readonly bytes: Uint8Array,
+    count: number,
+  ) {
+    const places = new Uint32Array(2 * count);
+    let found = 0;
+    let at = 0;
+    while (at < bytes.length) {
+      const marker = bytes[at];
+      const isMissing = bytes[at + 1] === MINUS;
+      const from = at + 1;
+      for (at = from; bytes[at] !== CR && at < bytes.length; ) {
+        at++;
+      }
+      const lineEnd = at;
+      at += LINE_END_BYTES;
+      if (marker === BULK) {
+        if (!isMissing) {
+          places[2 * found] = at;
+          at += readDecimal(bytes, from, lineEnd);
+          places[2 * found + 1] = at;
+          at += LINE_END_BYTES;
+        }
+        found++;
+      } else if (marker !== LIST) {
+        rejectPage();
+      }
+    }
+    if (at !== bytes.length || found !== count) {
+      rejectPage();
+    }
+    this.places = places;
   }
-  cursor.at = end + LINE_END_BYTES;
-  if (bytes[at] !== marker || cursor.at > bytes.length) {
-    rejectPage();
+
+  /** Returns a view of a string; empty for a missing one. */
+  at(index: number): Uint8Array {
+    const start = this.places[2 * index] ?? 0;
+    const end = this.places[2 * index + 1] ?? 0;
+    return end === start ? EMPTY : bytesAt(this.bytes, start, end - start);
   }
-  return bytes[at + 1] === MINUS ? 0 : readDecimal(bytes, at + 1, end);
+
+  /** Reads a log field: returns the length, and copies the last bytes of the newest entry; 0 for a field without them. */
+  logAt(index: number, tail: Uint8Array): number {
+    const start = this.places[2 * index] ?? 0;
+    const end = this.places[2 * index + 1] ?? 0;
+    const hasTail = end - start > TAG_BYTES;
+    const tailAt = hasTail ? end - TAG_BYTES : end;
+    const length = readDecimal(this.bytes, start, tailAt);
+    if (start === end || length > LOG_LENGTH_MAX) {
+      rejectPage();
+    }
+    for (let i = 0; hasTail && i < TAG_BYTES; i++) {
+      tail[i] = this.bytes[tailAt + i] ?? 0;
+    }
+    return hasTail ? length : 0;
+  }
 }
 
-function takeBytes(cursor: Cursor): Uint8Array {
-  const isMissing = cursor.bytes[cursor.at + 1] === MINUS;
-  const length = takeLength(cursor, BULK);
-  if (isMissing) {
-    return EMPTY;
-  }
-  const part = readBytes(cursor.bytes, cursor.at, length);
-  cursor.at += length + LINE_END_BYTES;
-  return part;
+/** The strings of the items of one bucket, of which the next one is `at`. */
+interface BucketStrings {
+  readonly strings: ReplyStrings;
+  readonly count: number;
+  at: number;
 }
 
-function takeList(cursor: Cursor, length: number): void {
-  if (takeLength(cursor, LIST) !== length) {
-    rejectPage();
+/** Counts the items of each bucket of a page. */
+function countItems(page: ThreadPage): readonly number[] {
+  const counts = page.replies.map(() => 0);
+  for (let i = 0; i < page.tokens.length; i++) {
+    const bucket = bucketAt(page, i);
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
+  return counts.length === page.replies.length ? counts : rejectPage();
 }
 
-/** Takes a list of byte strings; missing ones are empty. */
-export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array[] {
-  takeList(cursor, length);
-  return Array.from({ length }, () => takeBytes(cursor));
+/** Reads the replies of each bucket of a page, which have `width` strings for each item. */
+function readBuckets(page: ThreadPage, width: number): readonly BucketStrings[] {
+  const counts = countItems(page);
+  return page.replies.map((replies, bucket) => {
+    const count = counts[bucket] ?? 0;
+    return { strings: new ReplyStrings(replies, width * count), count, at: 0 };
+  });
 }
 
-/** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
-const tailOf = new Uint8Array(TAG_BYTES);
+/** An item as it is stored; `sad` may be empty. `first` is the place of its first string among those of its bucket. */
+interface PageItem {
+  readonly strings: ReplyStrings;
+  readonly first: number;
+  readonly item: Uint8Array;
+  readonly sad: Uint8Array;
+}
 
-/** Takes an item with its data; `sad` may be empty. Rejects a log whose newest entry must be looked up: the page is read again by script. */
-function takeItem(cursor: Cursor) {
-  takeList(cursor, 3);
-  const item = takeBytes(cursor);
-  const meta = takeBytes(cursor);
-  const log = takeBytes(cursor);
-  takeList(cursor, 1);
-  const sad = takeBytes(cursor);
-  const tailAt = Math.max(0, log.length - TAG_BYTES);
-  const logLength = meta.length === 0 ? 0 : readDecimal(log, 0, tailAt || log.length);
-  if (logLength > (tailAt === 0 ? 0 : LOG_LENGTH_MAX)) {
-    rejectPage();
-  }
-  for (let i = 0; i < TAG_BYTES; i++) {
-    tailOf[i] = log[tailAt + i] ?? 0;
-  }
-  return { item, meta, tail: tailOf, sad, logLength };
+function readItems(page: ThreadPage): readonly PageItem[] {
+  const buckets = readBuckets(page, ITEM_STRINGS);
+  return page.tokens.map((_, i) => {
+    const bucket = buckets[bucketAt(page, i)] ?? rejectPage();
+    const { strings, count } = bucket;
+    const at = bucket.at++;
+    const first = LISTED_STRINGS * at;
+    return { strings, first, item: strings.at(first), sad: strings.at(LISTED_STRINGS * count + at) };
+  });
 }
 
 /** Byte strings that are written one after the other. */
@@ -126,16 +177,6 @@ export function createPacking(count: number, bytes: number): Packing {
 /** Returns the index of the bucket of an item. */
 function bucketAt({ order }: ThreadPage, index: number): number {
   return ((order[2 * index] ?? 0) << 8) | (order[2 * index + 1] ?? 0);
-}
-
-/** Creates room for the log entries of the items of each bucket of a page. */
-function createEntries(page: ThreadPage): readonly Packing[] {
-  const items: number[] = [];
-  for (let i = 0; i < page.tokens.length; i++) {
-    const bucket = bucketAt(page, i);
-    items[bucket] = (items[bucket] ?? 0) + 1;
-  }
-  return Array.from(items, (count = 0) => createPacking(count, ENTRY_BYTES * count));
 }
 
 /** Makes room for more bytes. Wipes the old buffer, which may contain card data. */
@@ -199,13 +240,6 @@ function writeHead(
   writeText(texts, `${head}${formatStoredAt(storedAt)}"${expiry}${metadataText}${card}${rest}`);
 }
 
-/** Checks that all of the replies were read. */
-export function endReplies({ bytes, at }: Cursor): void {
-  if (at !== bytes.length) {
-    rejectPage();
-  }
-}
-
 /** Returns the result for one of several items; an error that a single one would be rejected with is its fault. */
 export function resultOrFault<T>(failed: ItemFault[], index: number, work: () => T): T | undefined {
   try {
@@ -246,29 +280,30 @@ class PageOpener {
   private readonly failed: ItemFault[] = [];
   private readonly texts: Packing;
   private readonly logEntries: readonly Packing[];
-  private readonly cursor: Cursor;
+  private readonly tail = new Uint8Array(TAG_BYTES);
   /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
   private readonly actor: DecryptJob['params'] & { seen: number };
 
   constructor(
     private readonly context: ThreadContext,
     private readonly job: DecryptJob,
+    private readonly items: readonly PageItem[],
     private readonly key: UnlockedKey,
   ) {
     const { tokens, replies } = job.page;
-    this.texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
-    this.logEntries = createEntries(job.page);
-    this.cursor = { bytes: replies, at: 0 };
+    const bytes = replies.reduce((sum, { length }) => sum + length, TEXT_BYTES * tokens.length);
+    this.texts = createPacking(tokens.length, bytes);
+    this.logEntries = countItems(job.page).map((count) => createPacking(count, ENTRY_BYTES * count));
     this.actor = { ...job.params, seen: 0 };
   }
 
   openAll() {
     const { job, texts, logEntries, cards, failed } = this;
     try {
-      eachReady(job.page.tokens, (token, i) => this.add(token, i));
-      endReplies(this.cursor);
+      for (const [i, item] of this.items.entries()) {
+        this.add(job.page.tokens[i] ?? '', i, item);
+      }
     } catch (error) {
-      // An incomplete page is read again; its opened part is wiped.
       wipe(texts.bytes);
       throw error;
     }
@@ -282,11 +317,11 @@ class PageOpener {
   }
 
   /** Opens the next item and writes its strings, which are empty for an item that is left out or has failed. */
-  private add(token: string, index: number): void {
+  private add(token: string, index: number, item: PageItem): void {
     const { texts } = this;
     const { params, page } = this.job;
     const entries = this.logEntries[bucketAt(page, index)] ?? rejectPage();
-    const open = () => this.open(token, index);
+    const open = () => this.open(token, index, item);
     const made = params.named === undefined ? open() : resultOrFault(this.failed, index, open);
     if (made !== undefined) {
       const { meta, view, entry, text } = made;
@@ -296,7 +331,7 @@ class PageOpener {
         writeText(texts, `${texts.at > 0 ? ',' : ''}{"token":${JSON.stringify(token)},"data":`);
       }
       writeBytes(texts, view.text);
-      writeText(texts, '}');
+      writeBytes(texts, CLOSE);
       wipe(text, view.text);
       writeBytes(entries, entry);
     }
@@ -308,18 +343,17 @@ class PageOpener {
   }
 
   /** Returns the text of the next item and its log entry; undefined for an item that is left out. */
-  private open(token: string, index: number) {
-    const { context, job, actor } = this;
+  private open(token: string, index: number, { strings, first, item, sad }: PageItem) {
+    const { context, job, actor, tail } = this;
     const { params, rules } = job;
-    const { item, meta: record, sad, logLength, tail } = takeItem(this.cursor);
-    const meta = wantedMeta(context, job, index, record);
+    const meta = wantedMeta(context, job, index, strings.at(first + META_AT));
     if (meta === undefined) {
       return undefined;
     }
+    actor.seen = strings.logAt(first + LOG_AT, tail);
     const text = openText(context, params, token, this.key, { item, meta, sad }, params.now);
     try {
       const view = viewOf(context, text, params, rules);
-      actor.seen = logLength;
       return { meta, view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
     } catch (error) {
       wipe(text);
@@ -330,24 +364,25 @@ class PageOpener {
 
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
-    const { tokens, storedAt, replies } = page;
+    const { tokens, storedAt } = page;
     const texts = createPacking(tokens.length, TEXT_BYTES * tokens.length);
-    const cursor: Cursor = { bytes: replies, at: 0 };
+    const buckets = readBuckets(page, 1);
     for (const [i, token] of tokens.entries()) {
-      takeList(cursor, 1);
-      const record = takeBytes(cursor);
+      const bucket = buckets[bucketAt(page, i)] ?? rejectPage();
+      const record = bucket.strings.at(bucket.at++);
       const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
       if (meta && matches(meta, params)) {
         writeHead(texts, token, meta, storedAt[i] ?? 0, '}');
       }
       endString(texts);
     }
-    endReplies(cursor);
     return packed(texts);
   },
 
   decryptItems(context, job) {
-    const key = openKey(context, job.params, job.opening);
-    return key ? new PageOpener(context, job, key).openAll() : WARM_MISS;
+    const items = readItems(job.page);
+    return withKey(context, job.params, job.opening, items, (key) =>
+      new PageOpener(context, job, items, key).openAll(),
+    );
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -18,7 +18,7 @@ import {
 import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/metadata.ts';
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
-import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
+import type { ItemOwner } from '../../crypto/item/envelope.ts';
 import { isPatched, openItem, openPatched, sealItem } from '../../crypto/item/item.ts';
 import {
   encodeReference,
@@ -113,9 +113,12 @@ export function referenceMember(
   if (reference === undefined) {
     return EMPTY;
   }
-  const tokenBytes = utf8(token);
-  const encoded = encodeReference(context.rootKey('ref-index', aid), reference, true);
-  return concat([encoded, tokenBytes, new Uint8Array([tokenBytes.length >> 8, tokenBytes.length & 0xff])]);
+  const end = utf8(token);
+  return concat([
+    encodeReference(context.rootKey('ref-index', aid), reference, true),
+    end,
+    Uint8Array.of(end.length >> 8, end.length),
+  ]);
 }
 
 /** Returns the entries of an item in the metadata index: a digest for each member. */
@@ -216,16 +219,33 @@ export function logEntry(
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
-  const { aid, kid, seen, now: timeMs, source, ip, userAgent, requestId } = params;
-  const { endpointId: endpoint = '', credentialId: credential = '' } = params;
-  const seenTag = seen === 0 ? NO_TAIL : tail;
-  const content = {
-    ...{ seenLength: seen, seenTag, timeMs, action, source, outcome },
-    ...{ ip, userAgent, endpoint, credential, requestId },
-  };
-  const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
+  const { aid, kid, source, ip, userAgent, requestId } = params;
+  // A log of the first version has no tail in its field yet: the entry then names none.
+  const isNamed = params.seen > 0 && tail.length === NO_TAIL.length;
+  const seen = isNamed ? params.seen : 0;
+  const seenTag = isNamed ? tail : NO_TAIL;
+  const entry = sealLogEntry(
+    sealer,
+    { env, aid, kid, token },
+    {
+      seenLength: seen,
+      seenTag,
+      timeMs: params.now,
+      action,
+      source,
+      outcome,
+      ip,
+      userAgent,
+      endpoint: params.endpointId ?? '',
+      credential: params.credentialId ?? '',
+      requestId,
+    },
+  );
   const out = new Uint8Array(NAMED_BYTES + entry.length);
-  new DataView(out.buffer).setUint32(0, seen, true);
+  out[0] = seen;
+  out[1] = seen >>> 8;
+  out[2] = seen >>> 16;
+  out[3] = seen >>> 24;
   out.set(seenTag, 4);
   out.set(entry, NAMED_BYTES);
   return out;
@@ -315,10 +335,15 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   return {
     kind: 'stored',
     facts: {
-      ...{ token, candidate, gen, reference },
-      ...facts,
+      token,
+      candidate,
+      gen,
+      reference,
+      card: facts.card,
+      expiresAt: facts.expiresAt,
+      metadata: facts.metadata,
+      fingerprint: facts.fingerprint,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
-      shared: longEncOf(item),
     },
     item,
     meta,

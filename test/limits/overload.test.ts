@@ -6,8 +6,9 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 /** More than a stream reads ahead. */
 const ITEMS = 300;
 const OPENS_PER_ACCOUNT = 4;
-const OPENS_WAITING_PER_ACCOUNT = 12;
-const NOTHING = { write: 0, read: 0, list: 0, open: 0 };
+const OPENS_WAITING = 12;
+/** More than one owner gets of any class of requests. */
+const MANY = 10_000;
 
 let vault: TestVault;
 let account: AccountClient;
@@ -25,6 +26,39 @@ beforeAll(async () => {
 
 afterAll(() => vault.close());
 
+/** Requests that have started or wait, of all classes. */
+function inFlight(): number {
+  const { write, read, list, open } = vault.opened.services.limiter.stats();
+  return [write, read, list, open].reduce((sum, { used, waiting }) => sum + used + waiting, 0);
+}
+
+/** Acquires all that an owner gets of a class, also what it has to wait for; returns the release of it. */
+function fill(work: 'write' | 'read' | 'list', owner: string): () => void {
+  const { limiter } = vault.opened.services;
+  const granted: (Promise<void> | undefined)[] = [];
+  try {
+    while (granted.length < MANY) {
+      const each = limiter.acquire(work, owner);
+      each?.catch(() => undefined);
+      granted.push(each);
+    }
+  } catch {
+    // All that one owner gets.
+  }
+  return () => {
+    for (const each of granted) {
+      if (each === undefined) {
+        limiter.release(work, owner);
+      } else {
+        each.then(
+          () => limiter.release(work, owner),
+          () => undefined,
+        );
+      }
+    }
+  };
+}
+
 async function openAll(client = account, user = 'u'): Promise<Response> {
   return vault.handle(
     new Request(`http://localhost/v1/vault?user=${user}&decrypt_all=true&limit=-1`, {
@@ -37,14 +71,13 @@ async function openAll(client = account, user = 'u'): Promise<Response> {
 }
 
 test('an account reads a few whole keys at once, and some wait; a reader who goes away or ends makes room', async () => {
-  const { inFlight } = vault.opened.services.admission.stats();
-  expect(inFlight).toEqual(NOTHING);
+  expect(inFlight()).toBe(0);
   const streams = await Promise.all(Array.from({ length: OPENS_PER_ACCOUNT }, () => openAll()));
   expect(streams.map(({ status }) => status)).toEqual(Array(OPENS_PER_ACCOUNT).fill(200));
   expect((await scrape(vault.handle)).value('vault_work_in_flight', { class: 'open' })).toBe(
     OPENS_PER_ACCOUNT,
   );
-  const line = Array.from({ length: OPENS_WAITING_PER_ACCOUNT }, () => openAll());
+  const line = Array.from({ length: OPENS_WAITING }, () => openAll());
   // The first to be answered is the one for whom the line is too long.
   const refused = await answerOf(await Promise.race([...line, openAll()]));
   expect([refused.outcome, refused.headers.get('retry-after')]).toEqual(['503 overloaded', '1']);
@@ -63,7 +96,7 @@ test('an account reads a few whole keys at once, and some wait; a reader who goe
     expect(status).toBe(200);
     await body?.cancel();
   }
-  expect(vault.opened.services.admission.stats().inFlight).toEqual(NOTHING);
+  expect(inFlight()).toBe(0);
 });
 
 test('a listing that is refused gives its place back', async () => {
@@ -71,19 +104,11 @@ test('a listing that is refused gives its place back', async () => {
     const query = { user: 'u', limit: 10, next_token: 'forged' };
     expect((await account.send('GET', '/vault', { query })).outcome).toBe('400 cursor_invalid');
   }
-  expect(vault.opened.services.admission.stats().inFlight).toEqual(NOTHING);
+  expect(inFlight()).toBe(0);
 });
 
 test('who may not begin is told so in a moment, and others still may', async () => {
-  const { admission } = vault.opened.services;
-  const ends: (() => void)[] = [];
-  try {
-    for (;;) {
-      ends.push(admission.start('write', account.aid));
-    }
-  } catch {
-    // Every place that one account may have.
-  }
+  const release = fill('write', account.aid);
   const startedMs = performance.now();
   const refused = await account.send('POST', '/vault', {
     query: { user: 'u' },
@@ -98,22 +123,12 @@ test('who may not begin is told so in a moment, and others still may', async () 
     '4111',
   );
   expect((await vault.handle(new Request('http://localhost/health/ready'))).status).toBe(200);
-  for (const end of ends) {
-    end();
-  }
+  release();
   expect((await account.send('GET', '/whoami')).status).toBe(200);
 });
 
 test('whoever has a whole IPv6 network has the places of one caller', async () => {
-  const { admission } = vault.opened.services;
-  const ends: (() => void)[] = [];
-  try {
-    for (;;) {
-      ends.push(admission.start('read', '2001:db8:1:2::/64'));
-    }
-  } catch {
-    // Every place that one source may have.
-  }
+  const release = fill('read', '2001:db8:1:2::/64');
   const from = (ip: string) =>
     account.send('GET', '/retrieve/nobody', {
       headers: { 'x-forwarded-for': ip, 'x-vault-retrieve-secret': 'x' },
@@ -121,13 +136,11 @@ test('whoever has a whole IPv6 network has the places of one caller', async () =
   expect((await from('2001:db8:1:2::5')).outcome).toBe('503 overloaded');
   expect((await from('2001:db8:1:2:ffff::6')).outcome).toBe('503 overloaded');
   expect((await from('2001:db8:1:3::5')).outcome).toBe('403 endpoint_refused');
-  for (const end of ends) {
-    end();
-  }
+  release();
 });
 
 test('a whole security log has the place of a listing, from its beginning until nobody reads it any more', async () => {
-  const { admission } = vault.opened.services;
+  const { limiter } = vault.opened.services;
   const readAll = () =>
     vault.handle(
       new Request('http://localhost/v1/audit?limit=-1', {
@@ -135,23 +148,14 @@ test('a whole security log has the place of a listing, from its beginning until 
       }),
     );
   const unread = await readAll();
-  expect([unread.status, admission.stats().inFlight.list]).toEqual([200, 1]);
+  expect([unread.status, limiter.stats().list.used]).toEqual([200, 1]);
   await unread.body?.cancel();
-  expect(admission.stats().inFlight.list).toBe(0);
+  expect(limiter.stats().list.used).toBe(0);
   expect(JSON.parse(await (await readAll()).text()).length).toBeGreaterThan(0);
-  expect(admission.stats().inFlight.list).toBe(0);
+  expect(limiter.stats().list.used).toBe(0);
 
-  const ends: (() => void)[] = [];
-  try {
-    for (;;) {
-      ends.push(admission.start('list', account.aid));
-    }
-  } catch {
-    // Every place that one account may have.
-  }
+  const release = fill('list', account.aid);
   expect((await answerOf(await readAll())).outcome).toBe('503 overloaded');
-  for (const end of ends) {
-    end();
-  }
-  expect(admission.stats().inFlight).toEqual(NOTHING);
+  release();
+  expect(inFlight()).toBe(0);
 });

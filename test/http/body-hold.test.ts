@@ -2,127 +2,138 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import net from 'node:net';
 import { createApp } from '../../server/boot/app.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import { type BodyBudget, createBodyBudget } from '../../server/http/body-budget.ts';
+import { BodyHold } from '../../server/http/body-hold.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { Admission } from '../../server/limits/admission.ts';
+import { Limiter } from '../../server/limits/limiter.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubParts, type StubParts } from './stub-parts.ts';
 import { type Talk, talkTo } from './talk.ts';
 
 const MB = 1_048_576;
 
-describe('a budget', () => {
-  test('has half for each source, and gives back what is released', () => {
-    const { hold, release } = createBodyBudget();
-    const take = (source: string, times: number) => Array.from({ length: times }, () => hold(source, MB));
-    const first = take('a', 8);
-    expect(() => hold('a', MB)).toThrow(expect.objectContaining({ code: 'overloaded' }));
-    take('b', 8);
-    expect(() => hold('c', MB)).toThrow(expect.objectContaining({ code: 'overloaded' }));
+function createHolds() {
+  const limiter = new Limiter({ threads: 1, unlocks: 1, guesses: 1 }, () => 0);
+  return (...[owner, length, kind]: [owner: string, length: number, kind?: 'account']) =>
+    new BodyHold(limiter, owner, length, kind);
+}
+
+const OVERLOADED = expect.objectContaining({ code: 'overloaded' });
+
+describe('bodies', () => {
+  test('have half of the memory for each source, and give back what is released', () => {
+    const hold = createHolds();
+    const holdMany = (source: string, times: number) => Array.from({ length: times }, () => hold(source, MB));
+    const first = holdMany('a', 8);
+    expect(() => hold('a', MB)).toThrow(OVERLOADED);
+    holdMany('b', 8);
+    expect(() => hold('c', MB)).toThrow(OVERLOADED);
     for (const held of first) {
-      release(held);
+      held.release();
+      held.release();
     }
-    take('c', 8);
-    expect(() => hold('c', MB)).toThrow(VaultError);
+    holdMany('c', 8);
+    expect(() => hold('c', MB)).toThrow(OVERLOADED);
   });
 
-  test('has room for short bodies when the long ones have none', () => {
-    const { hold } = createBodyBudget();
+  test('that are short have room when the long ones have none', () => {
+    const hold = createHolds();
     for (const source of ['a', 'b']) {
       for (let n = 0; n < 8; n++) {
         hold(source, MB);
       }
     }
-    expect(hold('a', 65_536).bytes).toBe(65_536);
-    expect(() => hold('a', 65_537)).toThrow(VaultError);
+    expect(hold('a', 65_536).units).toBe(65_536);
+    expect(() => hold('a', 65_537)).toThrow(OVERLOADED);
   });
 
-  test('grows with a body whose length was not declared, and gives back what it held', () => {
-    const { hold, grow, release } = createBodyBudget();
+  test('whose length was not declared hold more as they come, and give back what they held', () => {
+    const hold = createHolds();
     const held = hold('a', 0);
-    grow(held, 8_193);
-    expect(held.bytes).toBe(16_384);
-    grow(held, 70_000);
-    expect(held.bytes).toBe(70_000);
+    held.grow(8_193);
+    expect(held.units).toBe(16_384);
+    held.grow(70_000);
+    expect(held.units).toBe(70_000);
     for (let n = 0; n < 1_024; n++) {
       hold('a', 1);
     }
-    while (held.bytes <= 2 * MB) {
-      grow(held, held.bytes + 1);
+    while (held.units <= 2 * MB) {
+      held.grow(held.units + 1);
     }
-    expect(() => grow(held, 7 * MB)).toThrow(VaultError);
-    release(held);
+    expect(() => held.grow(7 * MB)).toThrow(OVERLOADED);
+    held.release();
     hold('a', 8 * MB);
   });
 
-  test('counts a request without a body, so that a source has only so many', () => {
-    const { hold } = createBodyBudget();
+  test('that are empty count, so that a source has only so many requests', () => {
+    const hold = createHolds();
     for (let n = 0; n < 1_024; n++) {
       hold('a', 1);
     }
-    expect(() => hold('a', 1)).toThrow(VaultError);
+    expect(() => hold('a', 1)).toThrow(OVERLOADED);
     hold('b', 1);
   });
 });
 
-describe('a budget that slow bodies have filled', () => {
-  const fill = (budget: BodyBudget, owners: readonly string[], each: number) => {
+describe('slow bodies that have filled the memory', () => {
+  const fill = (hold: ReturnType<typeof createHolds>, owners: readonly string[], each: number) => {
     const cut: string[] = [];
     for (const owner of owners) {
       for (let n = 0; n < each; n++) {
-        budget.wait(budget.hold(owner, 1), () => cut.push(`${owner}${n}`));
+        hold(owner, 1).wait(() => cut.push(`${owner}${n}`));
       }
     }
     return cut;
   };
 
-  test('has room for others: the oldest body of who holds most is cut off', () => {
-    const budget = createBodyBudget();
-    const cut = fill(budget, ['a', 'b'], 1_024);
+  test('make room for others: the oldest body of the source that holds most is cut off', () => {
+    const hold = createHolds();
+    const cut = fill(hold, ['a', 'b'], 1_024);
     for (let n = 0; n < 100; n++) {
-      budget.hold('c', 1);
+      hold('c', 1);
     }
     expect(cut).toHaveLength(100);
     expect(cut.slice(0, 3)).toEqual(['a0', 'b0', 'a1']);
   });
 
-  test('has none for who would hold as much as those who hold most', () => {
-    const budget = createBodyBudget();
-    const cut = fill(budget, ['a', 'b', 'c', 'd'], 512);
-    fill(budget, ['e'], 409);
+  test('make none for a source that would hold as much as those that hold most', () => {
+    const hold = createHolds();
+    const cut = fill(hold, ['a', 'b', 'c', 'd'], 512);
+    fill(hold, ['e'], 409);
     expect(cut).toHaveLength(409);
-    expect(() => budget.hold('e', 1)).toThrow(expect.objectContaining({ code: 'overloaded' }));
+    expect(() => hold('e', 1)).toThrow(OVERLOADED);
   });
 
-  test('cuts nobody off who does not wait for a body', () => {
-    const budget = createBodyBudget();
-    for (let n = 0; n < 2_048; n++) {
-      budget.hold(n % 2 === 0 ? 'a' : 'b', 1);
+  test('hold nothing more when they were cut off, and give it back once', () => {
+    const hold = createHolds();
+    const held = hold('a', 4 * MB);
+    held.wait(() => undefined);
+    hold('a', 4 * MB).wait(() => undefined);
+    hold('b', 8 * MB);
+    hold('c', 4 * MB);
+    expect(() => held.grow(8 * MB)).toThrow(OVERLOADED);
+    held.release();
+    held.release();
+    expect(() => hold('c', 4 * MB)).toThrow(OVERLOADED);
+  });
+
+  test('are not cut off when they have come', () => {
+    const hold = createHolds();
+    const all = Array.from({ length: 16 }, (_, n) => hold(n % 2 === 0 ? 'a' : 'b', MB));
+    for (const held of all) {
+      held.wait(() => undefined);
+      held.arrived();
     }
-    expect(() => budget.hold('c', 1)).toThrow(VaultError);
+    expect(() => hold('c', MB)).toThrow(OVERLOADED);
   });
 
-  test('takes nothing more for a body that was cut off, and gives it back once', () => {
-    const budget = createBodyBudget();
-    const held = budget.hold('a', 4 * MB);
-    budget.wait(held, () => undefined);
-    budget.wait(budget.hold('a', 4 * MB), () => undefined);
-    budget.hold('b', 8 * MB);
-    budget.hold('c', 4 * MB);
-    expect(() => budget.grow(held, 8 * MB)).toThrow(VaultError);
-    budget.release(held);
-    budget.release(held);
-    expect(() => budget.hold('c', 4 * MB)).toThrow(VaultError);
-  });
-
-  test('has its own room for accounts', () => {
-    const budget = createBodyBudget();
-    fill(budget, ['a', 'b'], 1_024);
+  test('leave accounts their own memory', () => {
+    const hold = createHolds();
+    fill(hold, ['a', 'b'], 1_024);
     for (let n = 0; n < 64; n++) {
-      budget.hold('a', MB, 'account');
+      hold('a', MB, 'account');
     }
-    expect(() => budget.hold('a', MB, 'account')).toThrow(VaultError);
-    budget.hold('b', 64 * MB, 'account');
+    expect(() => hold('a', MB, 'account')).toThrow(OVERLOADED);
+    hold('b', 64 * MB, 'account');
   });
 });
 
@@ -169,23 +180,6 @@ describe('slow bodies', () => {
   });
 });
 
-describe('a body without room', () => {
-  test('is thrown away before its rejection is held back', async () => {
-    const parts = createStubParts();
-    const events: string[] = [];
-    const holdBack = async (): Promise<void> => void events.push('held back');
-    const app = createApp({ ...parts, admission: Object.assign(new Admission(() => 0), { holdBack }) });
-    for (let n = 0; n < 128; n++) {
-      parts.bodies.hold('127.0.0.1', 65_536);
-    }
-    const body = new ReadableStream({ cancel: () => void events.push('thrown away') });
-    const headers = { 'Content-Length': '60000', Authorization: `Basic ${btoa('shop:wrong')}` };
-    const reply = await app.fetch(new Request('http://vault.test/v1/key', { method: 'POST', headers, body }));
-    expect(reply.status).toBe(503);
-    expect(events).toEqual(['thrown away', 'held back']);
-  });
-});
-
 describe('wrong credentials', () => {
   let parts: StubParts;
   let server: ReturnType<typeof listen>;
@@ -207,7 +201,7 @@ describe('wrong credentials', () => {
   const HEAD = `Host: vault.test\r\nAuthorization: Basic ${btoa('shop:wrong')}\r\n`;
   const statusOf = ({ text }: Talk) => text.slice(9, 12);
 
-  test('with long bodies hold a part of the budget while they are verified; the others are refused at once', async () => {
+  test('with long bodies hold a part of the memory while they are verified; the others are refused at once', async () => {
     const bytes = `POST /v1/retrieve/iframe HTTP/1.1\r\n${HEAD}Content-Length: ${MB}\r\n\r\n${' '.repeat(MB)}`;
     const before = process.memoryUsage.rss();
     const refused = Promise.withResolvers<void>();
@@ -244,7 +238,7 @@ describe('wrong credentials', () => {
     expect(isClosed).toBe(true);
   });
 
-  test('leave the budget as it was', () => {
-    expect(Array.from({ length: 8 }, () => parts.bodies.hold('127.0.0.1', MB))).toHaveLength(8);
+  test('leave the memory as it was', () => {
+    expect(Array.from({ length: 8 }, () => new BodyHold(parts.limiter, '127.0.0.1', MB))).toHaveLength(8);
   });
 });
