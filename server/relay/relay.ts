@@ -106,7 +106,6 @@ export class Relay {
     const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
     try {
       const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
-      await this.metering.countNow(ctx, 'proxy_attempt');
       const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
       if (reply.body instanceof ReadableStream) {
         return { ...reply, body: untilClosed(reply.body, release) };
@@ -147,8 +146,9 @@ export class Relay {
           return made;
         }
         rejectAbandoned(ctx);
-        const logged = await this.logUses(key, tokens, made.logEntries);
-        return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
+        const isReady = made.kind === 'ready';
+        const logged = await this.logUses(ctx, key, tokens, made.logEntries, isReady);
+        return logged ?? done(isReady ? { key, ready: made } : made.error);
       });
       if (filled instanceof VaultError) {
         this.rejections.ignore(filled);
@@ -187,27 +187,38 @@ export class Relay {
     }
   }
 
-  /** Logs the use of the opened items; returns a reason to retry. Rejects if an item is gone. */
+  /**
+   * Logs the use of the opened items, and counts the attempt of a request that is sent: the script that logs its only item
+   * counts it, otherwise it is counted once all are logged. Returns a reason to retry. Rejects if an item is gone.
+   */
   private async logUses(
+    ctx: AccountContext,
     { kid, gen }: KeyRef,
     tokens: readonly string[],
     entries: readonly Uint8Array[],
+    isSent: boolean,
   ): Promise<Fenced | undefined> {
+    const used = tokens.flatMap((token, at) => {
+      const entry = entries[at];
+      return entry === undefined || entry.length === 0 ? [] : [{ token, entry }];
+    });
+    const byScript = isSent && used.length === 1;
+    const count = byScript ? this.metering.fieldOf('proxy_attempt') : undefined;
     const logged = await Promise.all(
-      tokens.map((token, at) => {
-        const entry = entries[at];
-        return entry === undefined || entry.length === 0
-          ? undefined
-          : this.itemStore.appendOne(kid, token, entry, gen);
-      }),
+      used.map(({ token, entry }) => this.itemStore.appendOne(kid, token, entry, gen, count)),
     );
     for (const result of logged) {
-      if (result !== undefined && result.kind !== 'appended') {
+      if (result.kind !== 'appended') {
         return result;
       }
-      if (result?.present[0] === false) {
+      if (result.present[0] === false) {
         throw new VaultError('placeholder_unknown');
       }
+    }
+    if (byScript) {
+      this.metering.counted('proxy_attempt', 1);
+    } else if (isSent) {
+      await this.metering.countNow(ctx, 'proxy_attempt');
     }
     return undefined;
   }
