@@ -82,7 +82,9 @@ export class SignIns {
    */
   async signIn(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
     const { observer } = this;
-    const { digest, header, verified } = caller;
+    const { digest, header } = caller;
+    // A long body is received after a verification, which is remembered.
+    const verified = caller.verified ?? this.verified.get(digest);
     try {
       if (verified !== undefined) {
         const known = await observer.step('sign_in', () => this.read(verified));
