@@ -20,7 +20,7 @@ function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
-/** Rejects a body that is too large or encoded. Returns its length, 0 without a body; undefined if none is declared. */
+/** Rejects a body that is too large. Returns its length, 0 without a body; undefined if none is declared. */
 export function lengthOf({ body, method }: RouteShape, request: Request): number | undefined {
   const { headers } = request;
   if (body.kind === 'none') {
@@ -33,16 +33,13 @@ export function lengthOf({ body, method }: RouteShape, request: Request): number
   if (length !== undefined && !(length <= body.bytesMax)) {
     throw tooLarge();
   }
-  if (length !== 0 && headers.has('content-encoding')) {
-    throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
-  }
   return length;
 }
 
 /**
  * Receives the body of a request; empty if there is none. Budget is reserved for one of a caller without a known account, and
  * one without a declared `length` reserves more as it arrives. The account of an unknown caller is verified before a long body
- * is read. Rejects with `body_too_large`, or `invalid_request` for a body that is late or incomplete.
+ * is read. Rejects an encoded body, one with more than `bytesMax`, and as `invalid_request` one that is late or incomplete.
  */
 export function receiveBody(
   bytesMax: number,
@@ -51,6 +48,9 @@ export function receiveBody(
   caller: Caller | undefined,
   deps: HttpDeps,
 ): Promise<Uint8Array> {
+  if (length !== 0 && ctx.request.headers.has('content-encoding')) {
+    throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
+  }
   if (caller?.verified === undefined && length !== 0) {
     ctx.held = new BodyHold(deps.limiter, networkOf(ctx.ip), length ?? 0);
     if (caller !== undefined && length !== undefined && isLong(length)) {

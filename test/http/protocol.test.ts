@@ -129,8 +129,19 @@ describe('a body with a Content-Encoding', () => {
         });
       }
       expect(client.parts.asked).toEqual([]);
+      // Its credentials are not missing.
+      expect(client.parts.recorded).toEqual([]);
     },
   );
+
+  test.each([
+    ['', '401 unauthenticated'],
+    ['https://other.test', '403 not_allowed'],
+  ])('is looked at after the caller: origin %p', async (origin, outcome) => {
+    const headers = { Authorization: '', 'Content-Encoding': 'gzip', ...(origin && { Origin: origin }) };
+    const { status, error } = await createClient().send('POST', '/v1/key', { headers, body: '{}' });
+    expect(`${status} ${error.code}`).toBe(outcome);
+  });
 });
 
 describe('Content-Length twice', () => {
