@@ -210,7 +210,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const accountRecords = new AccountRecords(accountStore, auditStore, crypto, audit, now, randomId);
   const passwords = new Passwords(crypto, accountRecords, () => roots.wantedPepper(), now);
   const credentialSignIn = new CredentialSignIn(credentialStore, crypto, accountRecords, audit, now);
-  const credentials = new Credentials(credentialStore, crypto, credentialSignIn, randomId, now);
+  const credentials = new Credentials(credentialStore, crypto, limiter, credentialSignIn, randomId, now);
   const accounts = new Accounts(
     accountStore,
     limitStore,
@@ -257,7 +257,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     policy: createAddressPolicy({ allow: options.proxyAllow }),
     caPem: options.proxyCa,
   });
-  const certificates = new Certificates(csrStore, certificateStore, crypto, metering, randomId);
+  const certificates = new Certificates(csrStore, certificateStore, crypto, limiter, metering, randomId);
   const connections = new Connections(connectionStore, crypto, thirdParties, settings, now);
   const rules = new Rules(ruleStore, crypto, metering, settings);
 
@@ -433,7 +433,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Forms and endpoints.
   const forms = new HostedForms(formStore, crypto, settings, randomId, now);
   const sealingKeys = new SealingKeys(sealingStore, crypto, now);
-  const endpoints = new Endpoints(endpointStore, crypto, keyOpener, audit, metering, randomId, now);
+  const endpoints = new Endpoints(endpointStore, crypto, limiter, keyOpener, audit, metering, randomId, now);
   const endpointAuth = new EndpointAuth(
     endpointStore,
     crypto,

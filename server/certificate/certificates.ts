@@ -1,6 +1,8 @@
 import type { RandomId } from '../core/clock.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { mapInPieces } from '../limits/pieces.ts';
 import type { NamedRecord } from '../redis/records/named.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
@@ -21,6 +23,7 @@ export class Certificates {
     private readonly csrs: CsrStore,
     private readonly store: CertificateStore,
     private readonly crypto: Crypto,
+    private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly randomId: RandomId,
   ) {}
@@ -54,7 +57,7 @@ export class Certificates {
     const { aid } = ctx.account;
     const found = await this.csrs.readAll(aid);
     this.metering.count(ctx, 'certificate');
-    return Promise.all(found.map((csr) => this.openCsr(aid, csr)));
+    return mapInPieces(this.limiter, aid, found, (csr) => this.openCsr(aid, csr));
   }
 
   /** Removes a signing request and its private key; certificates issued from it can no longer be used. */
@@ -98,7 +101,7 @@ export class Certificates {
   async list(ctx: AccountContext, csrId: string | undefined): Promise<readonly Certificate[]> {
     const { aid } = ctx.account;
     const found = await this.store.readAll(aid);
-    const all = await Promise.all(found.map((certificate) => this.open(aid, certificate)));
+    const all = await mapInPieces(this.limiter, aid, found, (certificate) => this.open(aid, certificate));
     this.metering.count(ctx, 'certificate');
     return csrId === undefined ? all : all.filter((certificate) => certificate.csr_id === csrId);
   }

@@ -2,13 +2,15 @@ import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
 import type { EndpointPolicy, EndpointRecords } from '../../workers/jobs/endpoint/jobs.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type Clock, DAY_MS, type RandomId } from '../core/clock.ts';
-import { mapAhead, recover } from '../core/concurrency.ts';
+import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { DURATION_EXPECTED, endOf, formatExpiry } from '../domain/text/time.ts';
 import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { mapInPieces } from '../limits/pieces.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { mayReveal, mayUseKey, requireKey, requireScope } from '../request/permission.ts';
@@ -40,7 +42,6 @@ const DEFAULT_TTL = '24h';
 const KEPT_MS = DAY_MS;
 /** The longest time between two checks of an entry by the sweep. */
 const CHECK_MS = DAY_MS;
-const READ_AHEAD = 64;
 const NO_BYTES = new Uint8Array(0);
 
 /** Endpoints of either kind, from creation to removal. `Captures` and `Retrievals` use them. */
@@ -48,6 +49,7 @@ export class Endpoints {
   constructor(
     private readonly store: EndpointStore,
     private readonly crypto: Crypto,
+    private readonly limiter: Limiter,
     private readonly keys: KeyOpener,
     private readonly audit: Audit,
     private readonly metering: Metering,
@@ -99,7 +101,7 @@ export class Endpoints {
     const entries = (await this.store.entries(aid)).filter(
       (entry) => entry.kind === kind && (kid === undefined || entry.kid === kid),
     );
-    const found = await Array.fromAsync(mapAhead(entries, READ_AHEAD, (entry) => this.describe(aid, entry)));
+    const found = await mapInPieces(this.limiter, aid, entries, (entry) => this.describe(aid, entry));
     this.metering.count(ctx, 'list');
     return found
       .filter((endpoint) => endpoint !== undefined)

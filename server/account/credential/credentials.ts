@@ -14,6 +14,8 @@ import {
 } from '../../domain/account.ts';
 import { isHostPattern, normalRange } from '../../domain/text/network.ts';
 import { parseDuration } from '../../domain/text/time.ts';
+import type { Limiter } from '../../limits/limiter.ts';
+import { mapInPieces } from '../../limits/pieces.ts';
 import type { Account } from '../../request/context.ts';
 import { outsideScope } from '../../request/permission.ts';
 import {
@@ -46,6 +48,7 @@ export class Credentials {
   constructor(
     private readonly store: CredentialStore,
     private readonly crypto: Crypto,
+    private readonly limiter: Limiter,
     private readonly signIn: CredentialSignIn,
     private readonly randomId: RandomId,
     private readonly now: Clock,
@@ -75,10 +78,8 @@ export class Credentials {
   /** Returns the credentials of an account, the oldest first. */
   async list(aid: string): Promise<readonly Credential[]> {
     const [found, lastUses] = await Promise.all([this.store.readAll(aid), this.store.lastUses(aid)]);
-    const shown = await Promise.all(
-      found.map(async ({ id, record }) =>
-        shownOf(id, await openCredential(this.crypto, { aid, id }, record), lastUses.get(id)),
-      ),
+    const shown = await mapInPieces(this.limiter, aid, found, async ({ id, record }) =>
+      shownOf(id, await openCredential(this.crypto, { aid, id }, record), lastUses.get(id)),
     );
     return shown.sort((a, b) => (a.created_at + a.id < b.created_at + b.id ? -1 : 1));
   }
