@@ -17,8 +17,8 @@ export interface MountedRoute {
   readonly clientAddress: ClientAddress;
   /** The source of its requests, except those of forms. */
   readonly source: RequestSource;
-  /** The class of its work: what stores data takes precedence over reads. */
-  readonly work: 'write' | 'read';
+  /** The class of its work; undefined for calls to third parties, which may take long and are bounded separately. */
+  readonly work: 'write' | 'read' | undefined;
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
   readonly decodeQuery: QueryDecoder;
@@ -31,6 +31,14 @@ export interface MountedRoute {
 }
 
 const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture']);
+const CALLS: ReadonlySet<MeterOperation> = new Set(['proxy_attempt', 'network_token']);
+
+function workOf({ meter }: RouteShape): MountedRoute['work'] {
+  if (meter.some((operation) => CALLS.has(operation))) {
+    return undefined;
+  }
+  return meter.some((operation) => WRITES.has(operation)) ? 'write' : 'read';
+}
 
 function sourceOfRoute({ auth, noun }: RouteShape): RequestSource {
   if (auth === 'capture_secret') {
@@ -86,7 +94,7 @@ export function compileRoute<Needs>(
     handle: (call) => route.handle(call, services),
     clientAddress,
     source: sourceOfRoute(route),
-    work: route.meter.some((operation) => WRITES.has(operation)) ? 'write' : 'read',
+    work: workOf(route),
     paramNames: Object.keys(route.params.properties),
     secretHeader: secretHeaderOf(route.auth),
     decodeQuery: compileQuery(query, {

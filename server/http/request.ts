@@ -55,7 +55,7 @@ async function respond(
   params: PathParams,
   deps: HttpDeps,
 ): Promise<Response> {
-  const { route, isRecorded } = mounted;
+  const { route, work, isRecorded } = mounted;
   const { body, method } = route;
   let call: Call | undefined;
   let reply: Reply | undefined;
@@ -87,9 +87,8 @@ async function respond(
     // All addresses of an IPv6 network are one owner.
     owner = ctx.account?.aid ?? sourceOf(ctx.ip);
     deps.limiter.noteActive(owner);
-    // Calls to third parties may take long, and are bounded separately.
-    if (route.noun !== 'proxy') {
-      const granted = deps.limiter.acquire(mounted.work, owner);
+    if (work !== undefined) {
+      const granted = deps.limiter.acquire(work, owner);
       if (granted !== undefined) {
         await granted;
       }
@@ -121,8 +120,8 @@ async function respond(
   } catch (error) {
     response = await fail(mounted, ctx, error, call, reply, deps);
   } finally {
-    if (isGranted) {
-      deps.limiter.release(mounted.work, owner);
+    if (work !== undefined && isGranted) {
+      deps.limiter.release(work, owner);
     }
     ctx.held?.release();
   }

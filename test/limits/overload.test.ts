@@ -127,6 +127,13 @@ test('who may not begin is told so in a moment, and others still may', async () 
   expect((await account.send('GET', '/whoami')).status).toBe(200);
 });
 
+test.each(['/proxy/csr', '/proxy/cert'])('GET %s is a short request, and no call of others', async (path) => {
+  const release = fill('read', account.aid);
+  expect((await account.send('GET', path)).outcome).toBe('503 overloaded');
+  release();
+  expect((await account.send('GET', path)).outcome).toBe('200');
+});
+
 test('whoever has a whole IPv6 network has the places of one caller', async () => {
   const release = fill('read', '2001:db8:1:2::/64');
   const from = (ip: string) =>
