@@ -32,7 +32,7 @@ const LOOPBACK = '127.0.0.1';
 
 /**
  * Answers a request, from its arrival to its log line. Each step is one file of this folder and is entered once:
- * arrival, limits, body, sign-in, authorization, admission, decoding, handler, records and counts, reply.
+ * arrival, rate, body, sign-in, authorization, room for its work, decoding, handler, records and counts, reply.
  */
 export function answer(
   mounted: MountedRoute,
