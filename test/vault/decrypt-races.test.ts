@@ -3,6 +3,7 @@
  * never becomes part of another one, and without it nothing is shown.
  */
 import { afterAll, describe, expect, test } from 'bun:test';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { holdNext } from '../helpers/hold.ts';
 import { openTestVault } from '../helpers/vault.ts';
@@ -117,6 +118,64 @@ test('entries that come between a reading and its own do not hold it up', async 
   );
   expect(answer.text).toContain('old');
   expect(await actionsOf(token)).toEqual(['decrypt', 'encrypt', 'decrypt', 'decrypt', 'decrypt', 'encrypt']);
+});
+
+describe('an item whose log field has no tail, as the first version wrote it', () => {
+  /** The same items as the first version wrote them. */
+  async function oldItem(): Promise<{ readonly token: string; readonly name: string }> {
+    const token = await newItem();
+    const kid = await vault.kidOf(client, 'k');
+    const name = redisKeys.item(vault.opened.stores.itemStore.bucketOf(kid, token), token);
+    await vault.raw.hset(name, 'n', '3');
+    return { token, name };
+  }
+
+  test('is not shown when it was deleted and stored anew between its reading and its log entry', async () => {
+    for (const reading of [read, readAll]) {
+      const { token } = await oldItem();
+      const answer = await before(
+        'appendLog',
+        0,
+        () => reading(token),
+        () => storeAnew(token, 0),
+      );
+      expect(answer.text).not.toContain('old');
+      const shown = answer.text.includes('fresh') ? ['decrypt'] : [];
+      expect(await actionsOf(token)).toEqual([...shown, 'encrypt']);
+      await remove(token);
+    }
+  });
+
+  test('gets entries that name their predecessor, so that a removed one shows', async () => {
+    for (const reading of [read, readAll]) {
+      const { token, name } = await oldItem();
+      expect((await reading(token)).text).toContain('old');
+      // Removes the entry before the newest one.
+      const newest = (await vault.raw.hgetBuffer(name, '4')) ?? Buffer.alloc(0);
+      await vault.raw.hset(name, '3', newest, 'n', Buffer.concat([Buffer.from('3'), newest.subarray(-16)]));
+      await vault.raw.hdel(name, '4');
+      const log = await client.send('GET', '/vault/metadata', { query: { user: 'k', token } });
+      expect(log.outcome).toBe('500 integrity_failed');
+      await remove(token);
+    }
+  });
+
+  test('is shown to all who read it at once', async () => {
+    for (const reading of [read, readAll]) {
+      const { token } = await oldItem();
+      const answer = await before(
+        'appendLog',
+        0,
+        () => reading(token),
+        async () => {
+          expect(await there.open('k', token)).toContain('old');
+        },
+      );
+      expect(answer.text).toContain('old');
+      expect(await actionsOf(token)).toHaveLength(5);
+      await remove(token);
+    }
+  });
 });
 
 test('an item of a newer generation is not damaged for a server that knows an older one', async () => {

@@ -135,14 +135,29 @@ export class ItemPages {
     const { aid, kid } = key;
     const { named } = select;
     const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...itemFilter(select), named };
-    const decrypted = this.crypto.decryptItems({ params, opening, rules, page: page.fields });
-    const opened = await decrypted.catch(async (error: unknown) => {
-      if (error instanceof VaultError && error.code === 'integrity_failed') {
-        // An item of a newer generation does not open.
-        await this.checkFences(key, page);
+    const decrypt = ({ fields }: ItemPage) =>
+      this.crypto.decryptItems({ params, opening, rules, page: fields });
+    // The log field of an item of the first version looks damaged until it is complete.
+    const again = async () => {
+      await this.store.completeLogs(page.buckets);
+      const completed = await this.readOne(key, page.places, 'full');
+      return completed && decrypt(completed);
+    };
+    let opened = await decrypt(page).catch(async (error: unknown) => {
+      if (!(error instanceof VaultError && error.code === 'integrity_failed')) {
+        throw error;
       }
-      throw error;
+      // An item of a newer generation does not open.
+      await this.checkFences(key, page);
+      const retried = await again();
+      if (retried === undefined) {
+        throw error;
+      }
+      return retried;
     });
+    if (opened.kind === 'opened' && opened.failed.some(({ code }) => code === 'integrity_failed')) {
+      opened = (await again()) ?? opened;
+    }
     if (opened.kind === 'warm_miss') {
       throw new VaultError('key_changed');
     }

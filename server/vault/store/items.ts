@@ -19,6 +19,7 @@ import {
 } from '../../redis/reply.ts';
 import { type Argument, parseReply } from '../../redis/resp.ts';
 import appendLogText from './append-log-n.lua' with { type: 'text' };
+import completeLogsText from './complete-logs-n.lua' with { type: 'text' };
 import dropSadText from './drop-sad-2.lua' with { type: 'text' };
 import dueTokensText from './due-tokens-1.lua' with { type: 'text' };
 import expireItemsText from './expire-items-n.lua' with { type: 'text' };
@@ -28,6 +29,7 @@ import writeItemsText from './write-items-n.lua' with { type: 'text' };
 
 const writeItems = script(prelude, writeItemsText);
 const appendLog = script(prelude, appendLogText);
+const completeLogs = script(completeLogsText);
 const dropSad = script(dropSadText);
 const dueTokens = script(prelude, dueTokensText);
 const expireItems = script(prelude, expireItemsText);
@@ -174,19 +176,23 @@ export class ItemStore {
    * reader that neither writes nor appends to the log calls `fenceOf`.
    */
   async read(kid: string, token: string): Promise<ItemParts | undefined> {
-    const commands = readCommands({ bucket: this.bucketOf(kid, token), tokens: [token] }, 'full');
-    const replies = await this.redis.readTogether(commands, Number.POSITIVE_INFINITY);
-    const [parts, sads] = asList(replies && parseReply(replies));
-    const [item, meta, log] = asList(parts);
-    const [sad] = asList(sads);
-    return item === null
-      ? undefined
-      : {
-          item: asBytes(item),
-          meta: asBytes(meta),
-          sad: asOptionalBytes(sad) ?? NO_BYTES,
-          ...readLogField(log),
-        };
+    const one = { bucket: this.bucketOf(kid, token), tokens: [token] };
+    const parts = await this.readParts(one);
+    // An entry names the log that was read, so its end must be known.
+    if (parts?.logTail.length !== 0) {
+      return parts;
+    }
+    await this.completeLogs([one]);
+    return this.readParts(one);
+  }
+
+  /** Completes the log fields of items that the first version wrote (see bucket-prelude.lua). */
+  async completeLogs(buckets: readonly BucketTokens[]): Promise<void> {
+    const complete = ({ bucket, tokens }: BucketTokens): Promise<unknown> => {
+      const items = tokens.map((token) => redisKeys.item(bucket, token));
+      return this.redis.run(completeLogs, items, []);
+    };
+    await Promise.all(buckets.map(complete));
   }
 
   /** Returns the state of a fence if requests that started under a generation may not continue. */
@@ -420,6 +426,21 @@ export class ItemStore {
       at = last === first ? MEMBERS_STEP + (last === from ? at : 0) : 0;
       from = last;
     }
+  }
+
+  private async readParts(one: BucketTokens): Promise<ItemParts | undefined> {
+    const replies = await this.redis.readTogether(readCommands(one, 'full'), Number.POSITIVE_INFINITY);
+    const [parts, sads] = asList(replies && parseReply(replies));
+    const [item, meta, log] = asList(parts);
+    const [sad] = asList(sads);
+    return item === null
+      ? undefined
+      : {
+          item: asBytes(item),
+          meta: asBytes(meta),
+          sad: asOptionalBytes(sad) ?? NO_BYTES,
+          ...readLogField(log),
+        };
   }
 
   private runWrite(bucket: Bucket, writes: readonly ItemWrite[], count: string): Promise<unknown> {

@@ -98,20 +98,19 @@ export class ReplyStrings {
     return end === start ? EMPTY : bytesAt(this.bytes, start, end - start);
   }
 
-  /** Reads a log field: returns the length, and copies the last bytes of the newest entry; 0 for a field without them. */
+  /** Reads a log field: returns the length, and copies the last bytes of the newest entry. Rejects a field without them. */
   logAt(index: number, tail: Uint8Array): number {
     const start = this.places[2 * index] ?? 0;
     const end = this.places[2 * index + 1] ?? 0;
-    const hasTail = end - start > TAG_BYTES;
-    const tailAt = hasTail ? end - TAG_BYTES : end;
+    const tailAt = end - TAG_BYTES;
     const length = readDecimal(this.bytes, start, tailAt);
-    if (start === end || length > LOG_LENGTH_MAX) {
+    if (length > LOG_LENGTH_MAX) {
       rejectPage();
     }
-    for (let i = 0; hasTail && i < TAG_BYTES; i++) {
+    for (let i = 0; i < TAG_BYTES; i++) {
       tail[i] = this.bytes[tailAt + i] ?? 0;
     }
-    return hasTail ? length : 0;
+    return length;
   }
 }
 

@@ -219,11 +219,11 @@ export function logEntry(
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
-  const { aid, kid, source, ip, userAgent, requestId } = params;
-  // A log of the first version has no tail in its field yet: the entry then names none.
-  const isNamed = params.seen > 0 && tail.length === NO_TAIL.length;
-  const seen = isNamed ? params.seen : 0;
-  const seenTag = isNamed ? tail : NO_TAIL;
+  const { aid, kid, seen, source, ip, userAgent, requestId } = params;
+  const seenTag = seen === 0 ? NO_TAIL : tail;
+  if (seenTag.length !== NO_TAIL.length) {
+    throw new IntegrityError('log');
+  }
   const entry = sealLogEntry(
     sealer,
     { env, aid, kid, token },
