@@ -8,6 +8,7 @@ if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
 end
 redis.call('SET', KEYS[1], ARGV[2])
 for i = 3, #ARGV, 3 do
-  redis.call('HINCRBY', KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2])
+  -- A count that is damaged must not lose those after it.
+  redis.pcall('HINCRBY', KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2])
 end
 return 'ok'

@@ -1,4 +1,5 @@
 import type { RandomId } from '../core/clock.ts';
+import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { addendsOf } from './metering.ts';
 import type { UsageStore } from './usage-store.ts';
@@ -29,7 +30,8 @@ export class UsageFolding {
 
   /** Keeps the counts of a key that is being deleted. */
   removeOfKey(aid: string, kid: string): Promise<void> {
-    return this.fold(aid, [kid]);
+    // Damaged counts must not keep the data of the key.
+    return recover(this.fold(aid, [kid]), 'integrity_failed', undefined);
   }
 
   private async foldSome(aid: string, kids: readonly string[]): Promise<void> {

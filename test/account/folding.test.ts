@@ -155,3 +155,34 @@ describe('counts of buckets', () => {
     expect(await found()).toEqual({ store: 800, 'api_requests:28': 800, left: '' });
   });
 });
+
+describe('a damaged count', () => {
+  test.each(['1.5', 'text', '9223372036854775807'])(
+    '%p of one bucket keeps no other from being added',
+    async (text) => {
+      await count(1);
+      await link.write('HSET', [redisKeys.counts({ kid: 'one', number: 0 }), `${MONTH}-01 decrypt`, text]);
+      const { folding } = newServer();
+      const first = await folding.fold(AID, KIDS).catch(String);
+      const second = await folding.fold(AID, KIDS).catch(String);
+      expect([first, second]).toEqual([undefined, undefined]);
+      expect(await found()).toMatchObject({ store: 4, 'api_requests:28': 4, left: '' });
+    },
+  );
+
+  test('of the account loses none of the others', async () => {
+    await link.write('HSET', [redisKeys.usage(AID, MONTH), 'store', 'text']);
+    await count(1);
+    const { folding } = newServer();
+    await folding.fold(AID, KIDS).catch(() => undefined);
+    await link.write('HDEL', [redisKeys.usage(AID, MONTH), 'store']);
+    await folding.fold(AID, KIDS);
+    expect(await found()).toEqual({ 'api_requests:28': 4, left: '' });
+  });
+
+  test('does not keep a key from being deleted', async () => {
+    await count(1);
+    await link.write('SET', [redisKeys.usageFold(AID), 'text']);
+    expect(await newServer().folding.removeOfKey(AID, 'one').catch(String)).toBeUndefined();
+  });
+});
