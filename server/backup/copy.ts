@@ -143,7 +143,8 @@ export class VaultCopy {
     if (kid !== undefined) {
       const all = Array.from({ length: this.installation.buckets }, (_, number) => ({ kid, number }));
       await eachOf(all, (bucket) => this.copyBucket(aid, bucket), BUCKETS_AT_ONCE);
-      await this.folding.fold(aid, [kid]);
+      // Damaged counts are not copied.
+      await recover(this.folding.fold(aid, [kid]), 'integrity_failed', undefined);
       // Read again after the items: the key may have a new generation now, or be deleted.
       pair = await this.keyStore.readPair(aid, user);
       const { record } = pair;

@@ -120,6 +120,19 @@ describe('the restore drill', () => {
     await vault.opened.removeAccount(who.name);
   });
 
+  test('although the counts of a bucket are damaged', async () => {
+    const who = await vault.account();
+    await who.key('u');
+    const token = await who.store('u', bodyOf(1));
+    const [counts = ''] = await vault.raw.keys(`{${await vault.kidOf(who, 'u')}.*}n`);
+    await vault.raw.set(counts, 'damaged');
+    const { file } = await place.backup();
+    await restored(file, async (copy) => {
+      expect(await copy.raw.keys(`{${await copy.kidOf(who, 'u')}.*}i${token}`)).toHaveLength(1);
+    });
+    expect((await who.send('DELETE', '/key', { query: { user: 'u', safe: false } })).outcome).toBe('200');
+  });
+
   test('a passphrase that changes, and a key that is deleted, while they are copied', async () => {
     const [next, users] = ['another passphrase that is long enough', ['changed', 'deleted', 'kept'] as const];
     const tokens = new Map<string, string>();
