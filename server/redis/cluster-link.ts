@@ -26,6 +26,14 @@ function addressOf({ options: { host, port } }: Redis): string {
   return `${host}:${port}`;
 }
 
+/** Sends a call to a node, which is asked for it if its slot is moving there. */
+function addAsked(call: Call, to: Wire): void {
+  if (call.isAsking) {
+    to.command('ASKING', []).catch(() => undefined);
+  }
+  to.add(call);
+}
+
 export class ClusterLink extends RedisLink {
   readonly isCluster = true;
   /** Connections to nodes by address; each is opened when it is first used. */
@@ -60,20 +68,19 @@ export class ClusterLink extends RedisLink {
     }
     call.redirections += 1;
     if (kind === 'TRYAGAIN') {
-      setTimeout(() => from.add(call), TRY_AGAIN_MS);
+      setTimeout(() => addAsked(call, from), TRY_AGAIN_MS);
       return true;
     }
     const to = this.wireAt(address);
     if (to === undefined) {
       return false;
     }
-    if (kind === 'ASK') {
-      to.command('ASKING', []).catch(() => undefined);
-    } else {
+    call.isAsking = kind === 'ASK';
+    if (kind === 'MOVED') {
       this.cluster.slots[Number(slot) % SLOTS] = [address];
       this.refresh();
     }
-    to.add(call);
+    addAsked(call, to);
     return true;
   }
 

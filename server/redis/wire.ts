@@ -32,6 +32,8 @@ export abstract class Call {
   isLate = false;
   /** How often a Cluster has had it sent again. */
   redirections = 0;
+  /** It was sent to a node to which its slot is moving. */
+  isAsking = false;
   onCall: LinkOptions['onCall'];
   readonly settle = Promise.withResolvers<unknown>();
   private readonly startedAt = performance.now();

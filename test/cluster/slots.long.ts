@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { openRedis } from '../../server/redis/open.ts';
 import { type ClusterNode, startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 import { openRaw } from '../helpers/redis.ts';
 import { missing, startLoad } from './load.ts';
@@ -69,4 +70,26 @@ test('slots that move to another node under load fail no request', async () => {
   expect([...load.failed]).toEqual([]);
   expect(await missing(servers, load.stored)).toEqual([]);
   expect(servers.printed().match(REDIRECTED)).toBeNull();
+}, 60_000);
+
+test('keys of a slot that is half moved for a second are read in one step when it has moved', async () => {
+  const redis = await openRedis(cluster.target, { replicas: 0 });
+  const raw = openRaw(cluster);
+  const slot = await raw.cluster('KEYSLOT', '{half}1');
+  raw.disconnect();
+  const from = cluster.masters.find(({ slots: [first, last] = [0, 0] }) => first <= slot && slot <= last);
+  const to = cluster.masters.find((node) => node !== from);
+  if (from === undefined || to === undefined) {
+    throw new Error('no masters');
+  }
+  await Promise.all(['1', '2'].map((name) => redis.write('SET', [`{half}${name}`, name])));
+  await to.command(`CLUSTER SETSLOT ${slot} IMPORTING ${from.id}`);
+  await from.command(`CLUSTER SETSLOT ${slot} MIGRATING ${to.id}`);
+  await from.command(`MIGRATE 127.0.0.1 ${to.port} {half}1 0 5000`);
+  const commands = ['1', '2'].map((name) => ['GET', `{half}${name}`]);
+  const read = redis.readTogether(commands, 100).then(String, String);
+  await Bun.sleep(1_000);
+  await move(slot, from, to);
+  expect(await read).toBe('*2\r\n$1\r\n1\r\n$1\r\n2\r\n');
+  await redis.close();
 }, 60_000);
