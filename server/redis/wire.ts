@@ -273,7 +273,20 @@ export class Wire {
     this.stream = stream;
     this.hadStream = true;
     this.reader = new ReplyReader();
+    this.dropLate();
     runAtTickEnd(() => this.flush());
+  }
+
+  /** Drops what has failed while it waited for the first connection. */
+  private dropLate(): void {
+    const waiting = this.calls.splice(0);
+    this.output.clear();
+    for (const call of waiting) {
+      if (call !== undefined && !call.isLate) {
+        call.write(this.output);
+        this.calls.push(call);
+      }
+    }
   }
 
   private lose(): void {

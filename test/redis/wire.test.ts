@@ -335,6 +335,39 @@ test('a connection that is announced twice in the middle of a reply is taken ove
   }
 });
 
+test('what has failed before there was a connection is not sent when there is one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cv-wire-'));
+  const path = join(folder, 's');
+  const seen: string[] = [];
+  const server = createServer((socket) => {
+    const reader = new ReplyReader();
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      reader.add(chunk);
+      for (let command = reader.next(); command !== INCOMPLETE; command = reader.next()) {
+        const [name = ''] = (command as Buffer[]).map(String);
+        const text = HANDSHAKE[name.toUpperCase()];
+        seen.push(...(text === undefined ? [name] : []));
+        setTimeout(() => socket.write(text ?? '+OK\r\n'), name.toUpperCase() === 'INFO' ? 700 : 0);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  const client = connectServer({ kind: 'socket', path });
+  try {
+    const wire = await withQuickTimers(QUICK_STEPS, () => new Wire(client, { replicas: 0 }));
+    expect(await outcome(wire.command('SET', ['a', '1']))).toBe('store_unavailable');
+    expect(client.status).not.toBe('ready');
+    await once(client, 'ready');
+    expect(String(await wire.command('GET', ['a']))).toBe('OK');
+    expect(seen).toEqual(['GET']);
+  } finally {
+    client.disconnect();
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('a connection that is never idle keeps nothing of what was answered', async () => {
   const waiting: Socket[] = [];
   const { path } = await fake((_, socket) => {
