@@ -1,9 +1,9 @@
 -- fold-counts
 -- Adds taken counts of buckets to those of their account, and notes their names.
 -- KEYS  1 names of the counts that were added last (string), then the usage hash of each month
--- ARGV  1 these names as they were read, or ''  2 new names, then for each count: index of its usage hash in KEYS | name | number
--- Reply 'ok' | 'changed'
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
+-- ARGV  1 these names as they were read  2 new names, then for each count: index of its usage hash in KEYS | name | number
+-- Reply 'ok' | 'changed', also when the account is deleted
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return 'changed'
 end
 redis.call('SET', KEYS[1], ARGV[2])

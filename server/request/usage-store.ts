@@ -40,9 +40,12 @@ export class UsageStore {
     return (await this.redis.command('EXISTS', keys)) !== 0;
   }
 
-  /** Returns the names of the taken counts that were last added to those of an account, in lines. */
+  /**
+   * Returns the names of the taken counts that were last added to those of an account, in lines. A missing note is made, so that
+   * a fold that ends after the deletion of the account adds nothing.
+   */
   async lastFold(aid: string): Promise<string> {
-    const names = await this.redis.command('GET', [redisKeys.usageFold(aid)]);
+    const names = await this.redis.write('SET', [redisKeys.usageFold(aid), '', 'NX', 'GET']);
     return names === null ? '' : asText(names);
   }
 

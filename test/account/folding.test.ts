@@ -186,3 +186,18 @@ describe('a damaged count', () => {
     expect(await newServer().folding.removeOfKey(AID, 'one').catch(String)).toBeUndefined();
   });
 });
+
+test('a fold that pauses while its account is deleted leaves nothing of it', async () => {
+  await count(1);
+  const paused = newServer();
+  const held = holdNext(paused.store, 'fold');
+  const late = paused.folding.fold(AID, KIDS);
+  await held.reached;
+  // Keys are deleted first, and fold what they have counted.
+  const { folding, store } = newServer();
+  await Promise.all(KIDS.map((kid) => folding.removeOfKey(AID, kid)));
+  await store.remove(AID, [MONTH]);
+  held.release();
+  await late;
+  expect(await found()).toEqual({ left: '' });
+});
