@@ -9,21 +9,21 @@ import { openHeldRedis, readCommand } from './held-redis.ts';
 import type { Operation } from './operations.ts';
 
 /**
- * The most that one request may cost, as counted by `count.ts`; of a page of 100, `promises` are those of one item.
+ * The most that one request may cost, as counted by `count.ts`; of a page of 100, `promises` and `objects` are those of an item.
  * Counts, not times: a busy machine changes none. Singles cost the same each time; tokens are random, so pages are read in a
  * few steps more or less. While its target answers, a relayed request may meet one round trip that it does not wait for. A
  * cheaper path lowers its line.
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
-  operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises
-  store              5       16          2      1    1         36        326            2        2       45
-  store_by_credential 5      16          2      1    1         36        327            2        2       51
-  decrypt            7       14          2      1    1        101        240            2        2       42
-  capture            5       17          2      1    1         37        349            2        2       61
-  retrieve           7       14          3      1    1        101        240            3        2       55
-  relay              8       15          3      1    1        133        272            3        2       62
-  decrypt_all      280      560         10      5    5          -          -            -        -        5
-  list             140      145          7      1    1          -          -            -        -        3
+  operation           commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises objects
+  store                      4       13          2      1    1         35        336            2        2       18     305
+  store_by_credential        4       13          2      1    1         35        339            2        2       23     359
+  decrypt                    8       13          3      1    1        163        354            3        2       23     397
+  capture                    4       13          2      1    1         35        339            2        2       27     384
+  retrieve                   8       13          3      1    1        163        354            3        2       31     459
+  relay                     10       15          5      1    1        227        418            4        2       39     816
+  decrypt_all              348      659         15      5    5          -          -            -        -        5      82
+  list                     240      240         10      2    2          -          -            -        -        2      41
 `);
 
 /** The settings of a process that collects no garbage by itself and optimises no allocation away. */
