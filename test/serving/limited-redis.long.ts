@@ -183,7 +183,7 @@ test('a start asks for every documented command, but for those that a vault can 
     .join(' ')
     .matchAll(/ \+(\S+)/g);
   const others = [...documented].map(([, name = '']) => name).filter((name) => !asked.has(name));
-  const connecting = ['auth', 'hello', 'client|setname', 'client|id', 'readonly', 'asking'];
+  const connecting = ['auth', 'hello', 'client|setname', 'client|id', 'readonly', 'readwrite', 'asking'];
   expect(others.toSorted()).toEqual([...connecting, 'config|get', 'scan', 'bgrewriteaof'].toSorted());
 });
 
