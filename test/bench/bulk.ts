@@ -43,11 +43,12 @@ async function sumField(vault: Vault, pattern: string, field: string): Promise<n
   return values.values().reduce((sum, value) => sum + value, 0);
 }
 
-/** Reads the counts where the vault keeps them: `n` of each item, `decrypt` of each account's months. */
+/** Reads the counts where the vault keeps them: `n` of each item, decryptions of this day in buckets, and of accounts. */
 async function readWritten(vault: Vault): Promise<Written> {
+  const today = `${new Date().toISOString().slice(0, 10)} decrypt`;
   return {
     logEntries: await sumField(vault, '{*.*}i*', 'n'),
-    decrypts: await sumField(vault, '{a:*}u:*', 'decrypt'),
+    decrypts: (await sumField(vault, '{*.*}n', today)) + (await sumField(vault, '{a:*}u:*', 'decrypt')),
   };
 }
 

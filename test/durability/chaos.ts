@@ -136,10 +136,16 @@ async function killAgainAndAgain(
 
 async function billedOf({ raw }: MortalVault): Promise<Evidence['billed']> {
   const counts = { proxy_attempt: 0, network_token: 0 };
-  for (const name of await raw.keys('{a:*}u:*')) {
-    const usage = await raw.hgetall(name);
-    counts.proxy_attempt += Number(usage['proxy_attempt'] ?? 0);
-    counts.network_token += Number(usage['network_token'] ?? 0);
+  // Of accounts, and those of buckets that are not added to them yet.
+  for (const pattern of ['{a:*}u:*', '{*.*}n', '{*.*}nt']) {
+    for (const name of await raw.keys(pattern)) {
+      for (const [field, n] of Object.entries(await raw.hgetall(name))) {
+        const operation = field.split(' ').at(-1) ?? '';
+        if (operation === 'proxy_attempt' || operation === 'network_token') {
+          counts[operation] += Number(n);
+        }
+      }
+    }
   }
   return counts;
 }
