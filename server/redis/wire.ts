@@ -277,7 +277,7 @@ export class Wire {
     runAtTickEnd(() => this.flush());
   }
 
-  /** Drops what has failed while it waited for the first connection. */
+  /** Drops calls that have failed before the first connection. */
   private dropLate(): void {
     const waiting = this.calls.splice(0);
     this.output.clear();

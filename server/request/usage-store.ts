@@ -49,7 +49,7 @@ export class UsageStore {
     return names === null ? '' : asText(names);
   }
 
-  /** Takes the counts of a bucket, or returns those that were taken before; undefined if there are none. */
+  /** Renames the counts of a bucket to taken ones, unless some are taken already; undefined if there are none. */
   async take(bucket: Bucket, newId: string) {
     const key = redisKeys.takenCounts(bucket);
     const fields = asPairs(await this.redis.run(takeCounts, [redisKeys.counts(bucket), key], [newId]));

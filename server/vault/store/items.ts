@@ -36,7 +36,7 @@ const expireItems = script(prelude, expireItemsText);
 const removeItems = script(prelude, outboxPrelude, removeItemsText);
 
 const NO_BYTES = Buffer.alloc(0);
-/** The name of a count (see `Metering.fieldOf`) for what is not counted. */
+/** The name of no count (see `Metering.fieldOf`), for writes that are not counted. */
 const NO_COUNT = '';
 /** The greatest number of earlier entries that an entry can name. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
