@@ -37,6 +37,8 @@ const AT_ONCE = JOBS_RUNNING + 2 * JOBS_WAITING;
 const SETTINGS: JobQueueSettings = { concurrency: AT_ONCE, thrownMs: [1_000, 5_000] };
 /** The longest wait for Redis when the queue is closed. */
 const CLOSE_MS = 3_000;
+/** The pause before ids are taken over another connection. */
+const REOPEN_MS = 1_000;
 
 // Only the id is stored, never a result or a failure, and a finished id can be added again.
 const STORED = { removeOnComplete: true, removeOnFail: true } as const;
@@ -82,7 +84,7 @@ export class JobQueue {
       return;
     }
     const redis = openRawRedis(this.target, true);
-    this.watch.add(redis);
+    this.watch.set('run', redis);
     const worker = new Worker(NAME, (job: Job, token?: string) => this.handle(run, job, token), {
       connection: redis.client,
       prefix: redisKeys.jobQueue(''),
@@ -94,6 +96,13 @@ export class JobQueue {
     });
     worker.on('error', this.watch.onError);
     this.running = { redis, worker };
+    worker.waitUntilReady().catch(() => {
+      if (this.draining === undefined) {
+        this.running = undefined;
+        abandon(redis, worker);
+        setTimeout(() => this.start(run), REOPEN_MS).unref();
+      }
+    });
   }
 
   /** Starts no more ids and waits for those that run. Ids can still be added, for other processes. */
@@ -119,18 +128,28 @@ export class JobQueue {
     }
   }
 
-  /** Connects at the first use, so that a command line that sends no requests opens no second connection. */
+  /**
+   * Connects at the first use, so that a command line that sends no requests opens no second connection. Where the connection is
+   * lost while the library prepares it, the library never uses it: the next call opens another.
+   */
   private connect() {
     if (this.adding === undefined) {
       const redis = openRawRedis(this.target, false);
-      this.watch.add(redis);
+      this.watch.set('add', redis);
       const queue = new Queue(NAME, {
         connection: redis.client,
         prefix: redisKeys.jobQueue(''),
         streams: { events: { maxLen: 1 } },
       });
       queue.on('error', this.watch.onError);
-      this.adding = { redis, queue };
+      const adding = { redis, queue };
+      this.adding = adding;
+      queue.waitUntilReady().catch(() => {
+        if (this.adding === adding && this.closing === undefined) {
+          this.adding = undefined;
+          abandon(redis, queue);
+        }
+      });
     }
     return this.adding;
   }
@@ -185,7 +204,7 @@ export class JobQueue {
       return;
     }
     const { redis, worker } = this.running;
-    this.watch.release(redis);
+    this.watch.end('run');
     // While Redis is disconnected, a graceful close would wait for it: another process takes over the ids.
     const closed = isConnected(redis) ? worker.close() : undefined;
     await Promise.allSettled(this.runs);
@@ -214,33 +233,44 @@ function isConnected({ client }: RawRedis): boolean {
   return client.status === 'ready';
 }
 
+/** Closes a connection that the library could not prepare, with what the library made for it. */
+function abandon(redis: RawRedis, user: { close(): Promise<void> }): void {
+  redis.close();
+  user.close().catch(() => undefined);
+}
+
+/** What a connection is for. */
+type Purpose = 'add' | 'run';
+
 /** Reports once that Redis is disconnected, and once that it is reconnected, for all connections together. */
 function watchConnections(report: (event: string) => void) {
-  const disconnected = new Set<RawRedis>();
-  const released = new WeakSet<RawRedis>();
+  const current = new Map<Purpose, RawRedis>();
+  const disconnected = new Set<Purpose>();
   return {
-    add(redis: RawRedis): void {
+    /** Watches a connection, in place of the one before. */
+    set(purpose: Purpose, redis: RawRedis): void {
+      current.set(purpose, redis);
       const lose = (): void => {
-        if (released.has(redis)) {
+        if (current.get(purpose) !== redis) {
           return;
         }
         if (disconnected.size === 0) {
           report('job_queue_disconnected');
         }
-        disconnected.add(redis);
+        disconnected.add(purpose);
       };
       redis.client.on('error', lose);
       redis.client.on('close', lose);
       redis.client.on('ready', () => {
-        if (disconnected.delete(redis) && disconnected.size === 0) {
+        if (current.get(purpose) === redis && disconnected.delete(purpose) && disconnected.size === 0) {
           report('job_queue_reconnected');
         }
       });
     },
     /** Ignores a connection from now on: the queue closes it itself, the library included. */
-    release(redis: RawRedis): void {
-      released.add(redis);
-      disconnected.delete(redis);
+    end(purpose: Purpose): void {
+      current.delete(purpose);
+      disconnected.delete(purpose);
     },
     /** Reports an error that is not a consequence of a lost connection. */
     onError(): void {

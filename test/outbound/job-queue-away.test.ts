@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
@@ -103,3 +104,47 @@ test('a Redis that stays away lets the queue close', async () => {
   expect(Date.now() - asked).toBeLessThan(20_000);
   redis = await start();
 }, 60_000);
+
+/** A socket before Redis that ends each connection at its INFO of a number, from 1, while `ends` has another to end. */
+async function endAtInfo(nth: number, ends: number) {
+  const socketPath = join(dataDir, `${crypto.randomUUID().slice(0, 8)}.sock`);
+  let left = ends;
+  const server = createServer((near) => {
+    const far = connect(redis.socketPath);
+    let asked = 0;
+    near.on('error', () => undefined).on('close', () => far.destroy());
+    far.on('error', () => undefined).on('close', () => near.destroy());
+    far.on('data', (data) => near.write(data));
+    near.on('data', (data) => {
+      asked += data.toString().match(/\binfo\b/gi)?.length ?? 0;
+      if (asked >= nth && left > 0) {
+        left -= 1;
+        far.destroy();
+      } else {
+        far.write(data);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  return { socketPath, left: () => left, stop: () => server.close() };
+}
+
+// The library asks twice on each connection: as a client, then as a queue. It never asks again once the second has failed.
+test.each([1, 2])(
+  'a connection that is lost at its INFO %i is replaced',
+  async (nth) => {
+    const runs = createRuns();
+    const way = await endAtInfo(nth, 1);
+    const queue = openQueue(way, runs);
+    while (way.left() > 0) {
+      await queue.add('a.1').catch(() => undefined);
+    }
+    await queue.add('a.1');
+    queue.start();
+    await runs.until(1);
+    await untilEmpty(queue);
+    await closeQueues();
+    way.stop();
+  },
+  30_000,
+);
