@@ -127,6 +127,10 @@ export async function assemble(options: SystemOptions) {
     replicas: options.redisWait,
     onCall: observer.redisCall,
     onLink: (state) => recordEvent(`redis_${state}`),
+    onRefusal: (reason) =>
+      reason === undefined
+        ? recordEvent('redis_accepts_writes')
+        : recordEvent('redis_refuses_writes', { reason }),
   });
   try {
     await options.checkRedis?.(redis);
@@ -539,7 +543,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },
     ...{ installationStore, checkpoint, rewriteExpired, background, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
-    /** Resolves when Redis accepts a write. */
+    /** Resolves when Redis would accept a write. */
     probe: () => installationStore.probe(),
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(all, name),

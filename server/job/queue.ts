@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import { VaultError } from '../core/errors.ts';
+import { refusalOf } from '../core/write-refusal.ts';
 import { JOBS_RUNNING, JOBS_WAITING } from '../limits/classes.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
 import { toVaultError } from '../redis/errors.ts';
@@ -179,9 +180,9 @@ export class JobQueue {
     }
     try {
       await job.moveToDelayed(Date.now() + Math.max(0, delayMs), token);
-    } catch {
+    } catch (error) {
       // Another process runs the id, or will when the lock has expired.
-      this.watch.onError();
+      this.watch.onError(error);
     }
     // Signals to the library that the job is delayed. It would store the text of any other error.
     throw new DelayedError();
@@ -272,9 +273,9 @@ function watchConnections(report: (event: string) => void) {
       current.delete(purpose);
       disconnected.delete(purpose);
     },
-    /** Reports an error that is not a consequence of a lost connection. */
-    onError(): void {
-      if (disconnected.size === 0) {
+    /** Reports an error that is not a consequence of a lost connection, or of a Redis that refuses writes, which its link reports. */
+    onError(error: unknown): void {
+      if (disconnected.size === 0 && refusalOf(error) === undefined) {
         report('job_queue_error');
       }
     },
