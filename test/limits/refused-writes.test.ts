@@ -17,7 +17,7 @@ let passedMs = 0;
 beforeAll(async () => {
   redis = await startRefusingRedis();
   vault = await withQuickTimers(QUICK, () =>
-    openTestVault({ redis, alone: true, now: () => Date.now() + passedMs }),
+    openTestVault({ redis, alone: true, proxy: {}, now: () => Date.now() + passedMs }),
   );
   account = await vault.account();
   await account.key('u');
@@ -68,6 +68,8 @@ describe.each([...REASONS])('writes that are refused with %s', (reason: Reason) 
       await Bun.sleep(50);
     }
     expect(changes().slice(before)).toEqual([{ event: 'redis_refuses_writes', reason }]);
+    // A command that is in flight while the connection to a replica ends fails too.
+    expect(vault.events.filter(({ event }) => event === 'job_queue_error').length).toBeLessThan(2);
     await redis.accept(reason);
     await until(() => changes().length > before + 1);
     expect(changes().slice(before)).toEqual([
