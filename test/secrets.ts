@@ -76,8 +76,8 @@ export const CONFINEMENTS: readonly Confinement[] = [
     // Not a file of that name, in a path or a quotation.
     code: /(?<![/'])\bconsole\s*[.[]/,
     files: SHIPPED,
-    // In a shop's page there is no logger; the element names attributes there, never what they hold.
-    except: new RegExp(`${EDGE.source}|^forms/frame/element\\.ts$`),
+    // In a page there is no logger; settings and attributes are named there, never what they hold.
+    except: new RegExp(`${EDGE.source}|^forms/(?:base/advise|frame/element)\\.ts$|^server/form/html\\.ts$`),
     why: 'what is logged goes through the logger, which knows what to leave out',
   },
   {

@@ -96,7 +96,7 @@ function planElement(
   }
   const plan = planForm({ ...endpoint, formsHost: true, label: more['label'] }, base);
   const url = new URL(plan.src);
-  url.pathname = url.pathname.replace(/\/v1\/[^/]+\/iframe\/[^/]+$/, '/forms/element');
+  url.pathname = '/forms/element';
   // The page removes the query from its address, so that loading the address again is not a mere change of the fragment.
   url.search = 'field';
   const fragment = new URLSearchParams(url.hash.slice(1));

@@ -20,7 +20,6 @@ import {
   parseAccountName,
   parseArgon2,
   parseAuditSink,
-  parseBaseUrl,
   parseBoolean,
   parseCidr,
   parseCommandLine,
@@ -93,12 +92,12 @@ export const SETTINGS = {
   allowPlainHttp: withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false'),
   tlsCert: optional('VAULT_TLS_CERT_FILE', parseOwnCertificates),
   tlsKey: optional('VAULT_TLS_KEY_FILE', (path) => new Secret(readPrivateFile(path))),
-  /** Without a trailing slash; undefined: derived from `host` and the port, see `publicUrl`. */
-  publicUrl: optional('VAULT_PUBLIC_URL', parseBaseUrl),
-  /** The separate origin of hosted forms, without a path; undefined: forms are on the public URL. */
+  /** An origin of the vault alone, since elements trust theirs; undefined: derived from `host` and the port, see `publicUrl`. */
+  publicUrl: optional('VAULT_PUBLIC_URL', parseOrigin),
+  /** The separate origin of hosted forms; undefined: forms are on the public URL. */
   formsUrl: optional('VAULT_FORMS_URL', parseOrigin),
-  /** The base URL that forms use with `testing=true`; undefined: this server. */
-  stagingUrl: optional('VAULT_STAGING_URL', parseBaseUrl),
+  /** The public URL of the server that forms use with `testing=true`; undefined: this server. */
+  stagingUrl: optional('VAULT_STAGING_URL', parseOrigin),
   redisUrl: secret('VAULT_REDIS_URL', parseRedisUrl, showRedis),
   redisCa: optional('VAULT_REDIS_CA_FILE', parseCertificates),
   redisCert: optional('VAULT_REDIS_CERT_FILE', parseOwnCertificates),

@@ -93,12 +93,6 @@ const parseHttpUrl: Parse<URL> = (text) => {
   return url;
 };
 
-/** A base URL, without its trailing slash. It must not end with `/v1`, which is added where the URL is used. */
-export const parseBaseUrl: Parse<string> = (text) => {
-  const base = parseHttpUrl(text).href.replace(/\/+$/, '');
-  return base.endsWith('/v1') ? rejectValue('must not end with /v1') : base;
-};
-
 /** The URL of an OpenTelemetry collector, without its trailing slash; `/v1/traces` is added later. */
 export const parseOtlpEndpoint: Parse<string> = (text) => parseHttpUrl(text).href.replace(/\/+$/, '');
 

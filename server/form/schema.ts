@@ -372,7 +372,7 @@ export interface PageVisit {
 /** The content of `<script type="application/json" id="vault-form">` of a form page. */
 export interface PageConfig {
   readonly form_type: FormTypeName;
-  /** The base URL of the API, without `/v1`. */
+  /** The origin of the API. */
   readonly api: string;
   readonly testing: boolean;
   readonly title?: string | undefined;

@@ -94,8 +94,6 @@ describe('the endpoint of', () => {
     ['/v1/capture/a%40b%3Ac', BASE, BASE, 'a@b:c'],
     ['https://other.example/v1/capture/shop', BASE, BASE, 'shop'],
     ['https://other.example/v1/capture/shop', null, 'https://other.example', 'shop'],
-    ['https://other.example/pay/v1/capture/shop', null, 'https://other.example/pay', 'shop'],
-    ['/v1/capture/shop', `${BASE}/vault`, `${BASE}/vault`, 'shop'],
   ];
   test.each(places)('%s, from a script at %s', (url, base, service, id) => {
     const { at, fragment } = partsOf({ ...CAPTURE, url }, base);
@@ -105,7 +103,7 @@ describe('the endpoint of', () => {
 
   test.each([
     ['https://a.example', 'https://a.example'],
-    ['https://a.example/vault/', 'https://a.example/vault'],
+    ['https://a.example:8443/', 'https://a.example:8443'],
   ])('the service at %s', (baseUrl, service) => {
     expect(partsOf({ ...CAPTURE, baseUrl }, null).at).toBe(`${service}/v1/capture/iframe/pcd`);
     expect(partsOf({ ...CAPTURE, baseUrl }).at).toBe(`${service}/v1/capture/iframe/pcd`);
@@ -173,6 +171,15 @@ describe('a TypeError says what is wrong with', () => {
   test.each(wrong)('%s', (_, given, says) => {
     expect(refusalOf(given)).toMatch(says);
     expect(refusalOf(given)).not.toContain('sesame');
+  });
+
+  test.each([
+    ['of its script', CAPTURE, `${BASE}/vault`],
+    ['in "baseUrl"', { ...CAPTURE, baseUrl: `${BASE}/vault/` }, BASE],
+    ['in "url"', { ...CAPTURE, url: `${BASE}/vault/v1/capture/shop` }, null],
+  ] as const)('a path before the service, %s', (_, given, base) => {
+    const path = /host of its own.*VAULT_PUBLIC_URL: https:\/\/vault\.example\/vault\/? has a path/;
+    expect(refusalOf(given, base)).toMatch(path);
   });
 
   test('a script from elsewhere that is told no service', () => {
