@@ -51,7 +51,8 @@ export function readConfig(json: string): PageConfig {
   };
 }
 
-function parse(json: string): unknown {
+/** The value of a JSON text; undefined for any other text. */
+export function parse(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {

@@ -1,10 +1,18 @@
 /** What stands behind single fields: their style, their group, and the check of an IBAN. */
-import { describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { checkIban, KINDS } from '../../forms/elements/fields.ts';
 import { type Around, attemptsOf, collect, type Member, membersBeside } from '../../forms/elements/group.ts';
-import { cssOf, wrongIn } from '../../forms/elements/theme.ts';
+import { cssOf, parseTheme, wrongIn } from '../../forms/elements/theme.ts';
+
+/** As much as a browser says of these colours. */
+const BROWSER = {
+  supports: (_: string, text: string) => /^(?:#|rgb|(?:white|gray|red|inherit)$)/.test(text),
+};
 
 describe('a theme', () => {
+  beforeAll(() => void Object.assign(globalThis, { CSS: BROWSER }));
+  afterAll(() => void Reflect.deleteProperty(globalThis, 'CSS'));
+
   test.each([
     { color: '#123' },
     { color: 'rgb(1, 2, 3)', backgroundColor: 'white', caretColor: '#000000' },
@@ -26,6 +34,8 @@ describe('a theme', () => {
     ['color', 'hsl(0 0% 0% / 0)'],
     ['color', 'url(https://evil.example/)'],
     ['color', 'red } body { display: none'],
+    ['color', 'blurple'],
+    ['errorColor', 'inherit'],
     ['backgroundColor', 'var(--x)'],
     ['fontSize', '1px'],
     ['fontSize', '100px'],
@@ -38,6 +48,15 @@ describe('a theme', () => {
     const theme = JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`);
     expect(wrongIn(theme)).toBe(name);
     expect(cssOf(theme)).toBe('');
+  });
+});
+
+describe('a theme in an attribute', () => {
+  test('is a JSON object', () => {
+    expect(parseTheme('{"color":"#222"}')).toEqual({ color: '#222' });
+  });
+  test.each(['color: red', '{color:"red"}', '"red"', '[]', 'null', '7', '{'])('not %s', (text) => {
+    expect(() => parseTheme(text)).toThrow('The attribute "theme" must be a JSON object');
   });
 });
 
