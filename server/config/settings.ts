@@ -3,6 +3,8 @@ import { Secret } from '../core/secret.ts';
 import { UNSAFE_REDIS, type UnsafeRedis } from '../core/settings.ts';
 import {
   NO_PRICES,
+  parseAppendedFile,
+  parseAuditSink,
   parseCertificates,
   parseExecutable,
   parseOwnCertificates,
@@ -19,7 +21,6 @@ import {
   listOf,
   parseAccountName,
   parseArgon2,
-  parseAuditSink,
   parseBoolean,
   parseCidr,
   parseCommandLine,
@@ -152,7 +153,7 @@ export const SETTINGS = {
   auditRetention: withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
   jobRetention: withDefault('VAULT_JOB_RETENTION', parseDurationSetting, 'P30D'),
   /** The file that checkpoints of security logs are appended to. */
-  auditCheckpointFile: optional('VAULT_AUDIT_CHECKPOINT_FILE', parseFilePath),
+  auditCheckpointFile: optional('VAULT_AUDIT_CHECKPOINT_FILE', parseAppendedFile),
   /** The destination of access events; undefined: they are not delivered. */
   auditSink: optional('VAULT_AUDIT_SINK', parseAuditSink),
   /** The cost of deriving a key from a passphrase, for new and changed keys. */

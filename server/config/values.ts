@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { DAY_MS } from '../core/clock.ts';
 import { Secret } from '../core/secret.ts';
-import type { AuditSink } from '../core/settings.ts';
 import { type Duration, parseDuration } from '../domain/text/time.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
@@ -191,20 +190,3 @@ export const parsePassword: Parse<Secret<string>> = (text) =>
 
 export const parseCommandLine: Parse<Secret<string>> = (text) =>
   text.trim() === '' ? rejectValue('must be a command for /bin/sh') : new Secret(text);
-
-const SYSLOG = /^syslog\+(tcp|tls):\/\/(?:\[([^\]]+)\]|([^/:@?#[\]]+)):([1-9]\d{0,4})$/;
-
-/** `stdout`, a file, `syslog+tcp://host:port` or `syslog+tls://host:port`; IPv6 in brackets. */
-export const parseAuditSink: Parse<AuditSink> = (text) => {
-  if (text === 'stdout') {
-    return { kind: 'stdout' };
-  }
-  const [, transport, address, name, port] = SYSLOG.exec(text) ?? [];
-  if (port !== undefined && Number(port) <= 65_535) {
-    const host = parseHost(address ?? name ?? '');
-    return { kind: 'syslog', host, port: Number(port), tls: transport === 'tls' };
-  }
-  return text.includes('://') || text.startsWith('syslog')
-    ? rejectValue('must be stdout, a file, syslog+tcp://host:port or syslog+tls://host:port')
-    : { kind: 'file', path: parseFilePath(text) };
-};
