@@ -212,9 +212,45 @@ describe('the date', () => {
     expect(await field('expiry').inputValue()).toBe(shown);
   });
 
-  test.each(['2040-12'])('may be pasted as %p', async (text) => {
+  test.each(['2040-12', 'December 2040'])('may be pasted as %p, also over a part of it', async (text) => {
     await paste(field('expiry'), text);
     expect(await field('expiry').inputValue()).toBe('12/40');
+    await field('expiry').press('Backspace');
+    await field('expiry').press('Control+V');
+    expect(await field('expiry').inputValue()).toBe('12/40');
+  });
+});
+
+describe('a bank account', () => {
+  beforeAll(() => open('ach'));
+
+  test.each([
+    ['account_number', 'DE89370400440532013000', 'An account number has 4 to 17 digits.'],
+    ['account_number', '12345678X', 'An account number has 4 to 17 digits.'],
+    ['account_number', '12345678.0', 'An account number has 4 to 17 digits.'],
+    ['routing_number', '1100000001', 'This routing number is not valid.'],
+    ['routing_number', '501234566', 'This routing number is not valid.'],
+  ])('%s keeps %s as it is, and says what is wrong', async (name, text, sentence) => {
+    const input = field(name);
+    for (const enter of [
+      () => input.pressSequentially(text),
+      () => paste(input, text),
+      () => input.fill(text),
+    ]) {
+      await input.fill('');
+      await enter();
+      expect(await input.inputValue()).toBe(text);
+      await page.locator('.vf-button').focus();
+      await page.locator(`#vf-${name}-error:visible`, { hasText: sentence }).waitFor();
+    }
+  });
+
+  test('is taken without the separators that it is written with', async () => {
+    await paste(field('routing_number'), ' 1100-0000 0\u200e');
+    expect(await field('routing_number').inputValue()).toBe('110000000');
+    await field('account_number').fill('');
+    await field('account_number').pressSequentially('0001 2345-6789');
+    expect(await field('account_number').inputValue()).toBe('000123456789');
   });
 });
 
