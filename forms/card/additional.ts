@@ -77,7 +77,7 @@ export function createAdditional(context: FormPartContext): FormPart {
   };
   const fields: readonly FormField[] = config.settings.additional_fields
     .filter(({ name }) => isVisible(context, name))
-    .map((field) => createField(planOf(field), () => undefined));
+    .map((field) => createField(planOf(field), () => undefined, context.announce));
   return {
     fields,
     posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),

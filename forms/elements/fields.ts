@@ -10,7 +10,7 @@ import type { ElementField } from './visit.ts';
 /** A field of a group. `number` is the card number of the group, for the length of the verification code. */
 export interface ElementKind {
   /** The posted member. */
-  readonly name: string;
+  readonly name: 'card_number' | 'expiry' | 'cvv' | 'card_holder' | 'account_number';
   readonly attributes: Readonly<Record<string, string | number>>;
   /** Placeholder text that has words or depends on the card. */
   readonly hint?: (texts: Texts) => string;

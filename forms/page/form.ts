@@ -105,8 +105,8 @@ function watchField(field: FormField, { art }: FormPart): void {
     }
     art?.focus(undefined);
     afterPress(() => {
-      if (field.value() !== '' && !field.element.contains(document.activeElement)) {
-        field.check();
+      if (!field.element.contains(document.activeElement)) {
+        field.leave();
       }
     });
   });
@@ -207,8 +207,8 @@ function showStored(reply: unknown, context: FormContext, view: FormView): void 
 /** Creates the form. */
 export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
-  const fields = createFields(context);
-  const view = createFormView(context, fields.list, fields.art);
+  const fields = createFields({ ...context, announce: (message) => view.announce(message) });
+  const view: FormView = createFormView(context, fields.list, fields.art);
   const attempts = createAttemptKeys();
   // One request at a time: a second click does nothing.
   let sending = false;
