@@ -32,6 +32,11 @@ export function errorOf(code: ErrorCode, isUnknown: boolean): VaultError {
   return new VaultError(isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
 }
 
+/** The code of a failed attempt as its caller gets it: a request that was sent was not unreachable. */
+export function attemptCode(failure: OutboundFailure): ErrorCode {
+  return errorOf(failure.code, isOutcomeUnknown(failure)).code;
+}
+
 /** Tells whether a status calls for another attempt: 429, and 500 or higher. */
 export function asksForRepeat(status: number): boolean {
   return status === 429 || status >= 500;

@@ -129,12 +129,31 @@ describe('a job that has ended', () => {
     ]);
     expect(states).toEqual([
       [untold, 'failed', [200]],
-      [unknown, 'unknown', ['target_unreachable']],
+      [unknown, 'unknown', ['outcome_unknown']],
       [failed, 'failed', ['target_unreachable']],
     ]);
     expect(await listed(item.account, { status: 'unknown' })).toHaveLength(1);
     expect(await listed(item.account, { status: 'failed', kind: 'post' })).toHaveLength(2);
     expect(await listed(item.account, { kind: 'get' })).toEqual([]);
+  });
+
+  test('never calls what was sent unreachable, in its list and in the log', async () => {
+    const item = await newItem(vault);
+    const receiver = createReceiver(party, 'reset');
+    party.script('/cut', 'reset');
+    const id = await accept(item, '/cut', { ...receiver.webhook, max_attempts: 1 }, { attempts: 1 });
+    await jobsDone(vault, item.account);
+    const job = await shown(item.account, id);
+    const codes = ['outcome_unknown'];
+    expect([outcomes(job.attempts), outcomes(job.webhook?.attempts)]).toEqual([codes, codes]);
+    const attempts = vault.events.filter(
+      ({ event, ...fields }) => /_attempt$/.test(event) && fields['job'] === id,
+    );
+    const line = { attempt: 1, code: 'outcome_unknown', reason: 'broken_off' };
+    expect(attempts).toMatchObject([
+      { event: 'proxy_attempt', ...line },
+      { event: 'webhook_attempt', delivered: false, ...line },
+    ]);
   });
 
   test('reports again: the same body and id, signed anew, as often as it takes', async () => {
