@@ -23,20 +23,31 @@ export interface HttpContext extends RequestContext {
   /** True if it has credentials of an account, right or wrong. */
   hasCredentials: boolean;
   code: ErrorCode | undefined;
+  /** The place of the error in the request. */
+  field: string | undefined;
   span: StartedSpan | undefined;
   /** The state of the body, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
   held: BodyHold | undefined;
 }
 
-/** Ids are logged and passed on, so an id with a card number is invalid. */
-function isRequestId(text: string): boolean {
-  return (
-    REQUEST_ID.test(text) &&
-    ![...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')))
-  );
+function hasCardNumber(text: string): boolean {
+  return [...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')));
 }
 
+/** Ids are logged and passed on, so an id with a card number is invalid. */
+function isRequestId(text: string): boolean {
+  return REQUEST_ID.test(text) && !hasCardNumber(text);
+}
+
+/** The place of an error for the log. A name that a caller chose is left out if it holds a card number. */
+function loggedField(field: string | undefined): string | undefined {
+  return field !== undefined && hasCardNumber(field)
+    ? field.split('.')[0]
+    : field?.slice(0, FIELD_CHARACTERS_MAX);
+}
+
+const FIELD_CHARACTERS_MAX = 256;
 const USER_AGENT_CHARACTERS_MAX = 512;
 
 /**
@@ -70,15 +81,17 @@ export function arrive(
     startedMs: performance.now(),
     hasCredentials: false,
     code: undefined,
+    field: undefined,
     span: undefined,
     body: 'untouched',
     held: undefined,
   };
 }
 
-/** The error reply to a request; its log line and its metrics name the code. */
+/** The error reply to a request; its log line names code and field, its metrics the code. */
 export function errorReply(ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response {
   ctx.code = failure.code;
+  ctx.field = loggedField(failure.field);
   return errorResponse(failure, ctx.requestId, headers);
 }
 
@@ -92,7 +105,7 @@ export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: HttpDe
 
 /** Logs and measures a request by its route template, never by its data. An unread rest of its body ends the connection. */
 export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps): Response {
-  const { request, requestId, route, account, credentialId, hasCredentials, code, span } = ctx;
+  const { request, requestId, route, account, credentialId, hasCredentials, code, field, span } = ctx;
   const { status } = response;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
     response.headers.set('Connection', 'close');
@@ -115,6 +128,7 @@ export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps)
     account: hasCredentials ? account?.name : undefined,
     credential: credentialId,
     code,
+    field,
   });
   return response;
 }
