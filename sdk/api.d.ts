@@ -1079,6 +1079,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/expiring": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what expires
+         * Lists certificates, API credentials and long-lived endpoints that expire within a time, 30 days by default, the soonest first. A credential that is limited to vault keys sees endpoints of these, and only credentials that are limited to them. The metric `vault_expiring` counts the same over all accounts.
+         *
+         *     A credential needs the scope `usage:read`.
+         */
+        get: operations["listExpiring"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/certificate": {
         parameters: {
             query?: never;
@@ -3037,6 +3059,32 @@ export interface components {
             /** With `by_day`: the same for each day of the month in UTC, the first day first, up to the current one. Days before the server counted them are 0. */
             days?: number[];
         };
+        /** Something that somebody has to renew. */
+        Expiring: {
+            /**
+             * `certificate`: a client certificate; `connection_certificate`: the one that a connection names; `credential`: an API credential; `capture` and `retrieve`: an endpoint that was made for more than 7 days; `tls`: the certificate of the server itself.
+             * @example connection_certificate
+             * @enum {string}
+             */
+            kind: "certificate" | "credential" | "capture" | "retrieve" | "connection_certificate" | "tls";
+            /**
+             * The identifier: of the connection for `connection_certificate`, `server` for `tls`.
+             * @example psp
+             */
+            id: string;
+            /**
+             * When it expires, to the second. Certificates are listed after it, too, until they are replaced or deleted.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at: string;
+            /**
+             * The vault key of an endpoint.
+             * @example customers-2026
+             */
+            user?: string;
+        };
+        /** The soonest first; of one second, by kind and identifier. */
+        ExpiringList: components["schemas"]["Expiring"][];
         /** What the credential may do, and for how long. */
         CreateCredential: {
             /**
@@ -14057,6 +14105,121 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listExpiring: {
+        parameters: {
+            query?: {
+                /**
+                 * Only what expires within this time: a duration such as `48h` or `P30D`, at most 10 years; `0`: at any time.
+                 * @example P7D
+                 */
+                within?: string;
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. */
+                limit?: number;
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+                next_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List what expires */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Vault-Next-Token": components["headers"]["X-Vault-Next-Token"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExpiringList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
              */
             400: {
                 headers: {

@@ -66,6 +66,10 @@ export interface Message extends Schema<'Message'> {}
 export interface Billing extends Schema<'Billing'> {}
 /** Stored keys and tokens of the account, and its requests in a month. */
 export interface Usage extends Schema<'Usage'> {}
+/** Something that somebody has to renew. */
+export interface Expiring extends Schema<'Expiring'> {}
+/** The period in which it expires; 30 days by default. */
+export interface ListExpiring extends Query<'listExpiring'> {}
 /** The month to read. */
 export interface ReadUsage extends Query<'readUsage'> {}
 /** An account with its new password, which is shown this once. */

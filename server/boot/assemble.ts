@@ -32,10 +32,13 @@ import { Endpoints } from '../endpoint/endpoints.ts';
 import { Retrievals } from '../endpoint/retrievals.ts';
 import { SealingKeys } from '../endpoint/sealing-keys.ts';
 import { EndpointStore, SealingStore } from '../endpoint/store.ts';
+import { ExpiringThings } from '../expiring/expiring.ts';
+import { ExpiringStore } from '../expiring/store.ts';
 import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
 import { FormStore } from '../form/store.ts';
 import { Roots } from '../installation/roots.ts';
+import { ServerStore } from '../installation/server-store.ts';
 import { InstallationStore } from '../installation/store.ts';
 import { KeyJobs, ProxyJobs } from '../job/jobs.ts';
 import { JobListing } from '../job/listing.ts';
@@ -174,6 +177,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const credentialStore = new CredentialStore(redis);
   const complianceStore = new ComplianceStore(redis);
   const endpointStore = new EndpointStore(redis);
+  const expiringStore = new ExpiringStore(redis);
   const formStore = new FormStore(redis);
   const headsStore = new HeadsStore(redis, isStreamed);
   const idempotencyStore = new IdempotencyStore(redis);
@@ -185,6 +189,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const rewriteStore = new RewriteStore(redis);
   const ruleStore = new NamedStore(redis, redisKeys.rules);
   const sealingStore = new SealingStore(redis);
+  const serverStore = new ServerStore(redis);
   const sinkStore = new SinkStore(redis);
   const surveyStore = new SurveyStore(redis);
   const usageStore = new UsageStore(redis);
@@ -462,6 +467,18 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Reports, documents and utilities.
   const usage = new UsageReports(itemStore, usageStore, folding, keyOpener, options.prices, now);
+  const expiring = new ExpiringThings(
+    expiringStore,
+    serverStore,
+    accounts,
+    credentials,
+    certificates,
+    connections,
+    endpoints,
+    cursors,
+    recordEvent,
+    now,
+  );
   const compliance = new Compliance(complianceStore, crypto, randomId);
   const utility = new Utility(crypto, metering);
 
@@ -495,13 +512,13 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Everything above that routes, commands, the sweep or tests use.
   const stores = {
     ...{ accountStore, auditStore, binStore, certificateStore, endpointStore, formStore, headsStore },
-    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore },
+    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore, serverStore },
     ...{ surveyStore, usageStore },
   };
   const services = {
     ...{ accountRecords, accounts, audit, auditCheckpoints, auditListing, limiter },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, expiry, exports, folding, forms, idempotency },
+    ...{ connections, credentials, endpoints, expiring, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
@@ -523,6 +540,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const background = createBackground({
     ...{ startJobs: () => jobs.start(), sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
     writeRejections: () => audit.writeSoon(),
+    countExpiring: () => expiring.round(),
     stream: auditStream && (() => auditStream.round()),
   });
   const figures: GaugeSources = {
@@ -530,6 +548,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     isRedisConnected: () => redis.isConnected(),
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
+    expiring: () => expiring.figures(),
     jobs,
     work: () => limiter.stats(),
     isSadRewritten: () => rewrites.isOk(),

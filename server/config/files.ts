@@ -100,6 +100,11 @@ export const parseOwnCertificates: Parse<string> = (path) => {
     : pem;
 };
 
+/** The end of the first certificate of a PEM text, RFC 3339. */
+export function endOfCertificate(pem: string): string {
+  return new X509Certificate(pem).validToDate.toISOString();
+}
+
 /** True if a PEM text is the unencrypted private key of a certificate. */
 export function isPrivateKeyOf(cert: string, pem: Secret<string>): boolean {
   try {

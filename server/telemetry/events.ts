@@ -16,6 +16,7 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'thread_down',
   'server_process_down',
   'webhook_abandoned',
+  'expiring_failed',
 ]);
 
 /** Events that always need attention. */
