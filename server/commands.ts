@@ -7,6 +7,7 @@ import { binCommand } from './bin-table/command.ts';
 import type { System } from './boot/assemble.ts';
 import type { Session } from './boot/open.ts';
 import { argon2Command } from './cli/argon2-command.ts';
+import { checkCommand } from './cli/check-command.ts';
 import type { Command } from './cli/command.ts';
 import { healthCommand } from './cli/health-command.ts';
 import { certificateCommand } from './compliance/command.ts';
@@ -55,6 +56,7 @@ export const COMMANDS: readonly Command<CommandNeeds>[] = [
   rotateCommand,
   rotateRootCommand,
   argon2Command,
+  checkCommand,
   healthCommand,
   ...auditCommands,
 ];

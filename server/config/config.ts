@@ -94,6 +94,9 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
         : Object.freeze({ url: `${otlpEndpoint}/v1/traces`, headers: otlpHeaders ?? new Secret({}) }),
     effective: Object.freeze(reader.effective),
   };
+  if (config.formsUrl !== undefined && new URL(config.formsUrl).host === new URL(publicUrl(config)).host) {
+    reader.report('VAULT_FORMS_URL', 'must have another host than VAULT_PUBLIC_URL, or be omitted');
+  }
   reader.finish();
   return Object.freeze(config);
 }

@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { DAY_MS } from '../core/clock.ts';
 import { Secret } from '../core/secret.ts';
 import type { AuditSink } from '../core/settings.ts';
+import { isCredentialId } from '../domain/account.ts';
 import { type Duration, parseDuration } from '../domain/text/time.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
@@ -184,10 +185,14 @@ export const parseArgon2: Parse<Argon2Setting> = (text) => {
 };
 
 /** The name of an account, for HTTP Basic authentication: no colon (RFC 7617) and no control character. */
-export const parseAccountName: Parse<string> = (text) =>
-  /^[A-Za-z0-9._@-]{1,128}$/.test(text)
+export const parseAccountName: Parse<string> = (text) => {
+  if (isCredentialId(text)) {
+    rejectValue('must not have the form of the id of a credential');
+  }
+  return /^[A-Za-z0-9._@-]{1,128}$/.test(text)
     ? text
     : rejectValue('must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -');
+};
 
 /** A password of at most 1024 characters without control characters. */
 export const parsePassword: Parse<Secret<string>> = (text) =>
