@@ -123,6 +123,22 @@ describe('with the operator of Prometheus', () => {
   });
 });
 
+test('an Ingress has the listener of browsers alone, over TLS', () => {
+  const ingress = { enabled: true, className: 'nginx', host: 'cards.example', annotations: { a: 'b' } };
+  const documents = byName(renderChart(changed({ ingress })));
+  const { metadata, spec } = Object(documents['Ingress vault']);
+  expect([metadata.annotations, spec.ingressClassName]).toEqual([{ a: 'b' }, 'nginx']);
+  expect(spec.tls).toEqual([{ hosts: ['cards.example'], secretName: 'vault-tls' }]);
+  const [{ host, http }, ...others] = spec.rules;
+  expect([host, others, http.paths.length]).toEqual(['cards.example', [], 1]);
+  const { service } = http.paths[0].backend;
+  const { ports } = Object(documents[`Service ${service.name}`]).spec;
+  const [container] = Object(documents['Deployment vault']).spec.template.spec.containers;
+  const [first] = container.ports;
+  expect([service.port.name, ports[0].name, ports[0].targetPort]).toEqual(['http', 'http', first.name]);
+  expect(Object(chartValues()['ingress']).host).toBe(new URL(String(chartValues()['publicUrl'])).host);
+});
+
 test('the schema knows every value, and no other', () => {
   expect(valueFaults(chartValues())).toEqual([]);
   expect(valueFaults({ replcas: 3, redis: { enable: true }, settings: { VAULT_PROCESSES: 2 } })).toEqual([
