@@ -1668,7 +1668,7 @@ export interface components {
              */
             url: string;
             /**
-             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.
+             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: `whsec_` and Base64 of at least 24 bytes, or any other text that is valid in a header. `whsk_` and `whpk_`, the asymmetric keys of Standard Webhooks, are refused. If omitted, webhooks are not signed.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret?: string;

@@ -242,7 +242,11 @@ const RETRIEVE: Readonly<Record<string, Wire>> = {
 };
 
 const request = { method: 'POST', url: 'https://pay.example.com', body: '{"n":"{{card_number}}"}' } as const;
-const webhook = { url: 'https://shop.example.com', secret: 'whsec_AAAA', metadata: { order: '4711' } };
+const webhook = {
+  url: 'https://shop.example.com',
+  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  metadata: { order: '4711' },
+};
 
 const PROXY: Readonly<Record<string, Wire>> = {
   'proxy.post': {
