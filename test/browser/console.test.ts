@@ -14,12 +14,12 @@ test('it offers the operations that there are, with their arguments', () => {
   for (const name of OPERATION_NAMES) {
     let expected: unknown;
     try {
-      compileOperation(name, { 'no such argument': 1 }, 'arguments');
+      compileOperation(name, { unknown: 1 }, 'arguments');
     } catch (error) {
       expected = Reflect.get(Object(error), 'expected');
     }
     const names = Object.keys(ARGUMENTS[name]).map((argument) => `\`${argument}\``);
-    expect(expected).toBe(names.length === 0 ? 'must be empty' : `may only have ${names.join(', ')}`);
+    expect(expected).toBe(`is not known here${names.length === 0 ? '' : `, only ${names.join(', ')}`}`);
   }
 });
 

@@ -151,12 +151,12 @@ describe('metadata', () => {
   test.each([
     ['no JSON', 'tier', '400 invalid_request query.metadata'],
     ['a list', '["a"]', '400 invalid_request query.metadata'],
-    ['a number', '{"a":1}', '400 invalid_request query.metadata'],
-    ['too long a text', JSON.stringify({ a: long }), '400 invalid_request query.metadata'],
+    ['a number', '{"a":1}', '400 invalid_request query.metadata.a'],
+    ['too long a text', JSON.stringify({ a: long }), '400 invalid_request query.metadata.a'],
     ['too many names', many, '400 invalid_request query.metadata'],
     ['a name with a space', '{"a b":"c"}', '400 invalid_request query.metadata'],
-    ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata'],
-    ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata'],
+    ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata.a'],
+    ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata.a'],
     ['a card number as a name', `{"${NUMBER}":"a"}`, '400 metadata_sensitive query.metadata'],
   ])('is refused: %s', async (_, metadata, outcome) => {
     const body = { n: fresh() };

@@ -1,6 +1,7 @@
 /** The callers' own names and texts on an item, for searches. */
 import { VaultError } from '../../core/errors.ts';
 import type { JsonValue } from '../json/json.ts';
+import { placeOf } from '../text/unknown-name.ts';
 import { maskNumbersIn } from './found-numbers.ts';
 
 /** An object without a prototype. */
@@ -41,20 +42,21 @@ function plainOf(text: string): string {
  * texts, `metadata_sensitive` for a card number in a name or text.
  */
 export function readMetadata(value: JsonValue, field: string): ItemMetadata | undefined {
-  const invalid = (expected: string) => new VaultError('invalid_request', { field, expected });
+  const invalid = (place: string, expected: string) =>
+    new VaultError('invalid_request', { field: place, expected });
   if (!(value instanceof Map) || value.size > MEMBERS_MAX) {
-    throw invalid('must be an object of at most 32 texts');
+    throw invalid(field, 'must be an object of at most 32 texts');
   }
   const metadata: Record<string, string> = Object.create(null);
   for (const [name, text] of value) {
     if (!NAME.test(name)) {
-      throw invalid('must have names of 1 to 40 letters, digits or characters of `_.-`');
+      throw invalid(field, 'must have names of 1 to 40 letters, digits or characters of `_.-`');
     }
     if (typeof text !== 'string' || [...text].length > CHARACTERS_MAX || !text.isWellFormed()) {
-      throw invalid('must have texts of at most 500 characters');
+      throw invalid(placeOf(field, name), 'must have a text of at most 500 characters');
     }
     if ([name, text, plainOf(name), plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
-      throw new VaultError('metadata_sensitive', { field });
+      throw new VaultError('metadata_sensitive', { field: placeOf(field, name) });
     }
     metadata[name] = text;
   }

@@ -1,7 +1,14 @@
 /** Handlers of the jobs on batches, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { numberText } from '../../../server/domain/card/number.ts';
-import { parseJson, parseStoredObject, splitList, splitObject } from '../../../server/domain/json/json.ts';
+import {
+  JsonNumber,
+  type JsonValue,
+  parseJson,
+  parseStoredObject,
+  splitList,
+  splitObject,
+} from '../../../server/domain/json/json.ts';
 import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
 import { DURATION_MS_MAX, parseFilterTime } from '../../../server/domain/text/time.ts';
 import { unknownName } from '../../../server/domain/text/unknown-name.ts';
@@ -69,6 +76,14 @@ function referenceOf(members: Members): string | undefined {
   return reference;
 }
 
+/** The number of an item, with the same conditions as one in its data; null counts as omitted. */
+function numberOf(value: JsonValue): string | undefined {
+  if (value !== null && typeof value !== 'string' && !(value instanceof JsonNumber)) {
+    throw invalidAt('query.number', 'must be a text or an integer');
+  }
+  return numberText(value);
+}
+
 /** Parses the expiry of an item of an export. */
 function expiryOf(members: Members, now: number): number | undefined {
   const text = textOf(members, 'expires_at');
@@ -125,8 +140,7 @@ function sealOne(
   const [number, metadata] = [members.get('number'), members.get('metadata')];
   own.token = imported?.keepsTokens ? textOf(members, 'token') : undefined;
   own.expiresAt = imported && expiryOf(members, params.now);
-  // With the same conditions as a number in the data.
-  own.number = number && numberText(parseJson(number));
+  own.number = number && numberOf(parseJson(number));
   own.reference = referenceOf(members);
   own.algorithm = textOf(members, 'algorithm') ?? params.algorithm;
   own.ttl = textOf(members, 'ttl');
