@@ -1388,7 +1388,7 @@ export interface components {
             created: boolean;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -1775,7 +1775,7 @@ export interface components {
             reference?: string;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /** Data derived from a card number. */
@@ -1815,7 +1815,7 @@ export interface components {
             public_key: string;
             /**
              * Until when the vault takes what is sealed to this key.
-             * @example 2026-02-02T00:00:00Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at: string;
         };
@@ -3133,7 +3133,7 @@ export interface components {
             created_at: string;
             /**
              * When it expires; omitted if it does not.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -3198,7 +3198,7 @@ export interface components {
             created_at: string;
             /**
              * When it expires; omitted if it does not.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -3328,7 +3328,7 @@ export interface components {
             stored_at: string;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -3432,7 +3432,7 @@ export interface components {
             reference?: string;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /** Data derived from a card number. */
@@ -15221,7 +15221,7 @@ export interface operations {
                     reference?: string;
                     /**
                      * When the item is gone; absent without an end.
-                     * @example 2026-01-31T12:00:00.123Z
+                     * @example 2026-01-31T12:00:00Z
                      */
                     expires_at?: string;
                     /** Data derived from a card number. */

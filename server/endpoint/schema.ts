@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { FormType } from '../form/schema.ts';
 import {
   DURATION_PATTERN,
+  ExpiryTime,
   Identifier,
   MaskFields,
   NewIdentifier,
@@ -165,11 +166,7 @@ export const SealingKey = Type.Object(
       minLength: 87,
       maxLength: 87,
     }),
-    expires_at: Type.String({
-      description: 'Until when the vault takes what is sealed to this key.',
-      [PUBLISHED]: { format: 'date-time' },
-      examples: ['2026-02-02T00:00:00Z'],
-    }),
+    expires_at: ExpiryTime('Until when the vault takes what is sealed to this key.'),
   },
   { $id: 'SealingKey', description: 'The public half of the key of the day.' },
 );

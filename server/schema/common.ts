@@ -133,6 +133,15 @@ export function Timestamp(description: string) {
   });
 }
 
+/** The end of a lifetime in UTC, RFC 3339 to the second. */
+export function ExpiryTime(description: string) {
+  return Type.String({
+    description,
+    examples: ['2026-01-31T12:00:00Z'],
+    [PUBLISHED]: { format: 'date-time' },
+  });
+}
+
 /** The body of every error reply; `field` names a place, never a value. */
 export const ErrorBody = Type.Object(
   {

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   ALGORITHM,
   DURATION_PATTERN,
+  ExpiryTime,
   MaskFields,
   Message,
   NextToken,
@@ -196,7 +197,7 @@ const STORED_AT = Timestamp('When the item was stored or last updated.');
 
 /** Facts of an item in replies. */
 export const SHOWN_FACTS = {
-  expires_at: Type.Optional(Timestamp('When the item is gone; absent without an end.')),
+  expires_at: Type.Optional(ExpiryTime('When the item is gone; absent without an end.')),
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description: 'The metadata that the item was stored with.',

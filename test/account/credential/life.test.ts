@@ -66,7 +66,7 @@ describe('a credential', () => {
       ips: ['10.0.0.0/8', '2001:db8::1/128'],
       hosts: ['api.example.com', '*.pay.example'],
       created_at: new Date(now).toISOString(),
-      expires_at: new Date(now + 30 * DAY_MS).toISOString(),
+      expires_at: `${new Date(Math.ceil((now + 30 * DAY_MS) / 1_000) * 1_000).toISOString().slice(0, 19)}Z`,
     });
     expect((await account.send('GET', `/credential/${made.id}`)).json).toEqual(shown);
     expect((await account.send('GET', '/credential')).json).toContainEqual(shown);
