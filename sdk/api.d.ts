@@ -4267,6 +4267,8 @@ export interface operations {
                  * @example {"tier":"gold"}
                  */
                 metadata?: string;
+                /** Whether to add `fingerprint`, which is equal for equal numbers under the same key. An item whose number was only sent in the query has none here. */
+                return_fingerprint?: boolean;
                 /**
                  * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4

@@ -31,6 +31,7 @@ export interface StoreInput extends StoreOptions, BatchHead {
 }
 
 interface UpdateInput extends ItemAddress, SentFacts {
+  readonly return_fingerprint: boolean;
   readonly passphrase: SecretBytes;
   readonly rules: readonly string[];
   readonly body: Uint8Array;
@@ -114,7 +115,7 @@ export class Vault {
   /** Merges changes into an item. Rejects as `ItemWriter.untilWritten` does. */
   async update(ctx: AccountContext, input: UpdateInput): Promise<Repeatable<TokenInfo>> {
     const { account, idempotencyKey } = ctx;
-    const { user, token, reference, passphrase, body, ttl, metadata } = input;
+    const { user, token, reference, passphrase, body, ttl, metadata, return_fingerprint } = input;
     const act = async (seed?: string): Promise<TokenInfo> => {
       const applied = await this.rules.find(account.aid, input.rules, 'query.rules');
       const updateUnlocked = () =>
@@ -128,7 +129,8 @@ export class Vault {
         return { reply: await act(), replayed: false };
       }
       const { key } = await this.keys.prove(ctx, user, passphrase);
-      const wanted = [key.kid, token, reference, input.rules.join(), ttl, metadata, body];
+      const facts = [ttl, metadata, return_fingerprint];
+      const wanted = [key.kid, token, reference, input.rules.join(), ...facts, body];
       const request = { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted };
       return await this.idempotency.run(ctx, request, act);
     } catch (error) {
@@ -198,6 +200,7 @@ export class Vault {
         ...actorOf(ctx, this.now()),
         ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
         wantsSummary: key.summary,
+        wantsFingerprint: input.return_fingerprint,
         seen: item.logLength,
         sadExpiresAt: this.writer.sadExpiry(),
         bytesMax: BODY_BYTES.item,

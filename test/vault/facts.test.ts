@@ -89,6 +89,23 @@ describe('what a store tells', () => {
     });
     expect((json as Info).fingerprint).not.toBe(one.fingerprint ?? '');
   });
+
+  test('the same fingerprint after an update, unless the number was in the query alone', async () => {
+    const { token, fingerprint } = await store(NUMBER, { return_fingerprint: true });
+    const asked = { return_fingerprint: true };
+    const body = { card_number: '5555555555554444', expiry: '01/31' };
+    expect((await update(token, asked, body)).json).toMatchObject({ fingerprint });
+    expect((await update(token, { ...asked, ttl: '1h' })).json).toMatchObject({ fingerprint });
+    expect((await update(token, {}, body)).json).not.toHaveProperty('fingerprint');
+    const query = { user: 'u', number: fresh(), ...asked };
+    const bare = await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body: { a: 1 } });
+    expect(bare.json).toHaveProperty('fingerprint');
+    const changed = await update((bare.json as Info).token, asked, body);
+    expect([changed.outcome, Object.keys(changed.json as object)]).toEqual([
+      '200',
+      ['token', 'user', 'stored_at', 'created'],
+    ]);
+  });
 });
 
 describe('metadata', () => {

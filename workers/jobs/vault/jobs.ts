@@ -129,6 +129,7 @@ export interface ItemName extends KeyName, ItemRef {}
 /** Options of an update. */
 export interface UpdateParams extends ItemName, ActorParams, SentFacts, Seen {
   readonly wantsSummary: boolean;
+  readonly wantsFingerprint: boolean;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
   /** True if the account sees numbers masked, and so do its rules. */

@@ -355,6 +355,11 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   };
 }
 
+/** Returns the fingerprint of a number as text. */
+function fingerprintText(tokenKey: Uint8Array, number: string): string {
+  return Buffer.from(fingerprintOf(tokenKey, number)).toString('hex');
+}
+
 /** Checks a new item, chooses its token and seals it. */
 export function sealNew(
   context: ThreadContext,
@@ -376,9 +381,7 @@ export function sealNew(
     facts: {
       expiresAt: expiresAt ?? undefined,
       metadata: metadata ?? undefined,
-      fingerprint: params.wantsFingerprint
-        ? Buffer.from(fingerprintOf(tokenKey, number)).toString('hex')
-        : undefined,
+      fingerprint: params.wantsFingerprint ? fingerprintText(tokenKey, number) : undefined,
       card: params.wantsCard ? cardFacts(number) : undefined,
     },
     summary: params.wantsSummary ? cardSummary(object, params.number) : undefined,
@@ -391,9 +394,16 @@ export function sealNew(
 }
 
 /** Returns the facts of an updated item, those that were sent, else its former ones, and its summary, if it has one. */
-export function updatedFacts(params: UpdateParams, meta: OpenedMeta, object: JsonObject) {
+export function updatedFacts(
+  params: UpdateParams,
+  meta: OpenedMeta,
+  object: JsonObject,
+  { tokenKey }: SealingKey,
+) {
   const { expiresAt, metadata } = readFacts(params);
+  const number = params.wantsFingerprint ? findNumber(object) : undefined;
   const facts = {
+    fingerprint: number === undefined ? undefined : fingerprintText(tokenKey, number),
     expiresAt: (expiresAt === undefined ? meta.expiresAtMs : expiresAt) ?? undefined,
     metadata: (metadata === undefined ? metadataOf(meta) : metadata) ?? undefined,
   };
