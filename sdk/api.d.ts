@@ -3544,7 +3544,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3648,7 +3654,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3845,6 +3857,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4068,6 +4082,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -4208,6 +4224,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4417,6 +4435,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -4557,6 +4577,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4725,6 +4747,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -4891,6 +4915,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5040,6 +5066,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5201,6 +5229,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5318,6 +5348,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5532,6 +5564,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5632,6 +5666,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5860,6 +5896,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5977,6 +6015,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6177,6 +6217,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6353,6 +6395,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6500,6 +6544,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6618,6 +6664,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6735,6 +6783,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6877,7 +6927,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7110,6 +7166,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7228,6 +7286,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7345,6 +7405,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7487,7 +7549,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7720,6 +7788,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7838,6 +7908,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7945,7 +8017,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8090,6 +8168,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -8183,8 +8263,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -8233,7 +8327,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8363,7 +8463,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8483,6 +8589,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8629,6 +8737,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8780,6 +8890,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -8926,6 +9038,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -9043,6 +9157,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -9183,7 +9299,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9297,7 +9419,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9395,7 +9523,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9527,6 +9661,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -9700,6 +9836,8 @@ export interface operations {
              *     `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
              *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
+             *
+             *     `connection_not_found`: The connection does not exist.
              */
             404: {
                 headers: {
@@ -9754,6 +9892,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -9996,6 +10136,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -10229,6 +10371,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -10399,6 +10543,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -10599,6 +10745,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -10797,6 +10945,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -10997,6 +11147,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -11195,6 +11347,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11395,6 +11549,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -11553,6 +11709,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -11670,6 +11828,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11798,6 +11958,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11933,6 +12095,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -12034,6 +12198,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -12170,7 +12336,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12286,6 +12458,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -12427,6 +12601,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -12542,7 +12718,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12658,6 +12840,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -12788,7 +12972,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12902,7 +13092,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13023,6 +13219,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -13178,6 +13376,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13293,7 +13493,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13391,7 +13597,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13532,6 +13744,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13649,6 +13863,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -13782,6 +13998,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13900,6 +14118,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13999,7 +14219,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14107,6 +14333,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -14220,6 +14448,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14321,6 +14551,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -14454,6 +14686,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14572,6 +14806,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14687,7 +14923,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14824,6 +15066,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14953,6 +15197,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */

@@ -29,8 +29,8 @@ export interface ApiErrorParts {
  * Any call can be answered with `invalid_request`, `duplicate_parameter`, `rate_limited`, `overloaded`,
  * `store_unavailable` or `internal`; one with the credentials of an account also with `unauthenticated`,
  * `too_many_failures`, `not_allowed` or `unknown_parameter`; one with a body also with `invalid_json`, `json_too_deep`,
- * `body_too_large` or `content_encoding_unsupported`; and one that reads stored records also with `integrity_failed`. The
- * reference of a call lists the other codes.
+ * `body_too_large` or `content_encoding_unsupported`; and one that reads stored records also with `record_rolled_back` or
+ * `integrity_failed`. The reference of a call lists the other codes.
  * @see /guide/errors
  * @example
  * try {

@@ -24,7 +24,7 @@ export interface HttpConfig {
   readonly tls: boolean;
   /** The time limit of a request body, in milliseconds. */
   readonly bodyTimeoutMs: number;
-  /** True if JSON replies are compared with their schemas: in tests and development. */
+  /** True if replies are compared with their schemas, and errors with the published codes: in tests and development. */
   readonly checkReplies: boolean;
 }
 

@@ -32,7 +32,7 @@ const listJobs = defineRoute({
     'Lists asynchronous requests and webhooks of captures, newest first: those that go on, and those that have ended, for as long as the operator keeps them. A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.',
   query: JobQuery,
   response: JobList,
-  errors: ['cursor_invalid', 'integrity_failed'],
+  errors: ['cursor_invalid'],
   meter: ['list'],
   handle: async ({ ctx, query }, services: Needs) => {
     const { limit, ...filter } = query;
@@ -61,7 +61,7 @@ const readJob = defineRoute({
   params: JobPath,
   query: NO_QUERY,
   response: Job,
-  errors: ['job_not_found', 'integrity_failed'],
+  errors: ['job_not_found'],
   handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.jobListing.read(ctx, params.id),
   }),
@@ -79,7 +79,7 @@ const redeliverJob = defineRoute({
   params: JobPath,
   query: NO_QUERY,
   response: Job,
-  errors: ['job_not_found', 'job_not_finished', 'job_cancelled', 'jobs_full', 'integrity_failed'],
+  errors: ['job_not_found', 'job_not_finished', 'job_cancelled', 'jobs_full'],
   audit: { action: 'job.redeliver', of: 'all', object: ({ params }) => objectOf('job', params.id) },
   handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.jobListing.redeliver(ctx, params.id),
@@ -98,7 +98,7 @@ const cancelJob = defineRoute({
   params: JobPath,
   query: NO_QUERY,
   response: Message,
-  errors: ['job_not_found', 'job_started', 'integrity_failed'],
+  errors: ['job_not_found', 'job_started'],
   audit: { action: 'job.cancel', of: 'all', object: ({ params }) => objectOf('job', params.id) },
   handle: async ({ ctx, params }, services: Needs) => {
     await services.jobListing.cancel(ctx, params.id);
