@@ -157,6 +157,12 @@ describe('metadata', () => {
     ['a name with a space', '{"a b":"c"}', '400 invalid_request query.metadata'],
     ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata'],
     ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata'],
+    [
+      'digits of another script',
+      `{"a":"${NUMBER.replace('4', '\u0664')}"}`,
+      '400 metadata_sensitive query.metadata',
+    ],
+    ['digits apart', '{"a":"4111\u200b/1111_11\u00ad11.1111"}', '400 metadata_sensitive query.metadata'],
     ['a card number as a name', `{"${NUMBER}":"a"}`, '400 metadata_sensitive query.metadata'],
   ])('is refused: %s', async (_, metadata, outcome) => {
     const body = { n: fresh() };

@@ -2,6 +2,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { JsonValue } from '../json/json.ts';
 import { maskNumbersIn } from './found-numbers.ts';
+import { plainNumbers, UNSEEN } from './plain-numbers.ts';
 
 /** An object without a prototype. */
 export type ItemMetadata = Readonly<Record<string, string>>;
@@ -10,30 +11,12 @@ const MEMBERS_MAX = 32;
 const CHARACTERS_MAX = 500;
 const NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
-const DIGIT = /\p{Nd}/u;
-const FOREIGN_DIGIT = /(?!\d)\p{Nd}/gu;
-/** Characters that are invisible next to a digit. */
-const UNSEEN = /[\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}]/gu;
 /** Separators of card number groups; groups of dates and times are shorter. */
 const BETWEEN_GROUPS = /(?<=\d{4})[^\p{L}\p{N}]{1,3}(?=\d{3})/gu;
 
-/** The ASCII digit for one of any script. Each script has its ten digits in a row. */
-function ordinary(digit: string): string {
-  const code = digit.codePointAt(0) ?? 0;
-  let value = 0;
-  while (DIGIT.test(String.fromCodePoint(code - value - 1))) {
-    value++;
-  }
-  return String(value % 10);
-}
-
-/** A text as people read it: ASCII digits, no invisible characters, and one space between groups of digits. */
+/** A text as people read it, with one space between groups of digits. */
 function plainOf(text: string): string {
-  return text
-    .normalize('NFKC')
-    .replaceAll(UNSEEN, '')
-    .replaceAll(FOREIGN_DIGIT, ordinary)
-    .replaceAll(BETWEEN_GROUPS, ' ');
+  return plainNumbers(text.normalize('NFKC')).replaceAll(UNSEEN, '').replaceAll(BETWEEN_GROUPS, ' ');
 }
 
 /**
