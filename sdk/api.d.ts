@@ -3280,7 +3280,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -5382,7 +5382,7 @@ export interface operations {
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
-                /** Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text. */
+                /** Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms (also `multipart/form-data`), CSV, TSV and text, in UTF-8, UTF-16, ISO-8859-1 or Windows-1252. */
                 smart_parse?: boolean;
                 /** Whether only sealed bodies are taken, which nothing between sender and vault can read. Others get `sealing_required`. */
                 require_sealed?: boolean;
@@ -5753,6 +5753,10 @@ export interface operations {
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
              *     `number_missing`: The request contains no number to derive a token from.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, UTF-16, ISO-8859-1 and Windows-1252.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
              *
@@ -9827,7 +9831,7 @@ export interface operations {
                  * @example full
                  */
                 tokenization_algorithm?: string;
-                /** Whether to search the reply (JSON, XML, form or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged. */
+                /** Whether to search the reply (JSON, XML, form, CSV, TSV or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged. */
                 smart_parse?: boolean;
                 /** Maximum number of attempts. The request is retried after 429, 5xx, and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
@@ -9898,6 +9902,8 @@ export interface operations {
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
              */
@@ -10014,7 +10020,7 @@ export interface operations {
              *
              *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
              *
-             *     `reply_not_storable`: The reply of the third party contains no number to derive a token from. Nothing was stored.
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {

@@ -183,6 +183,8 @@ const capture = defineRoute({
   errors: [
     'not_allowed',
     'number_missing',
+    'charset_unsupported',
+    'track_data_refused',
     'test_card',
     'metadata_sensitive',
     'token_exists',

@@ -110,7 +110,7 @@ export const CreateCaptureQuery = Type.Object({
   smart_parse: Type.Optional(
     Type.Boolean({
       description:
-        'Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text.',
+        'Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms (also `multipart/form-data`), CSV, TSV and text, in UTF-8, UTF-16, ISO-8859-1 or Windows-1252.',
       default: false,
     }),
   ),

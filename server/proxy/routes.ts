@@ -105,7 +105,16 @@ const get = defineRoute({
   query: ProxyGetQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: BODY_BYTES.long, example: FETCH },
   response: ProxyGetReply,
-  errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
+  errors: [
+    ...OPENING,
+    ...RULES,
+    ...ACCEPTING,
+    ...SENDING,
+    'reply_not_storable',
+    'track_data_refused',
+    'test_card',
+    'key_changed',
+  ],
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {

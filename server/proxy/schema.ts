@@ -49,7 +49,7 @@ export const ProxyGetQuery = Type.Object({
   smart_parse: Type.Boolean({
     default: false,
     description:
-      'Whether to search the reply (JSON, XML, form or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged.',
+      'Whether to search the reply (JSON, XML, form, CSV, TSV or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged.',
   }),
   attempts: Attempts,
   rules: Type.Optional({

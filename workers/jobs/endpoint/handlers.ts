@@ -4,7 +4,7 @@ import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
-import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
   checkEndpointSecret,
@@ -52,9 +52,13 @@ const PATCHES_MAX = 32;
 
 /** Reads the card in a body of any format, with the body around it. */
 function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
-  const object = smartParse(Buffer.from(body).toString('utf8'), contentType)?.object;
+  const object = smartParseBody(body, contentType)?.object;
   if (object === undefined) {
-    throw new VaultError('number_missing');
+    throw new VaultError('number_missing', {
+      field: 'body',
+      expected:
+        'must contain a card number: under a name such as `card_number` or `pan`, or 13 to 19 digits of a network that pass Luhn',
+    });
   }
   return object;
 }
