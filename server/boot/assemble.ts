@@ -456,6 +456,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     sealingKeys,
     webhooks,
     idempotency,
+    attempts,
     now,
   );
   const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);

@@ -80,6 +80,12 @@ export const ERRORS = defineErrors({
     advice:
       'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body or in the query. With `smart_parse` the body needs a card number under a name that says so, or a valid one in its text. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
   },
+  number_invalid: {
+    status: 400,
+    text: 'The number is not the one that the token of the item stands for. Nothing was stored.',
+    advice:
+      'Leave the number out: an endpoint with `token` adds to one item. Tokens of `uuid`, and those of another vault, are not made of a number, so no number fits them. Wrong numbers count like wrong passphrases of the key.',
+  },
   charset_unsupported: {
     status: 400,
     text: 'The charset of the body is none of UTF-8, UTF-16, ISO-8859-1 and Windows-1252.',

@@ -183,6 +183,7 @@ const capture = defineRoute({
   errors: [
     'not_allowed',
     'number_missing',
+    'number_invalid',
     'charset_unsupported',
     'track_data_refused',
     'test_card',

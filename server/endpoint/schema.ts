@@ -105,7 +105,7 @@ export const CreateCaptureQuery = Type.Object({
   token: Type.Optional({
     ...Token,
     description:
-      'The only item of the endpoint: what is sent is merged into it, member by member, and needs no number. Not together with `algorithm` and `overwrite`.',
+      'The only item of the endpoint: what is sent is merged into it, member by member, and needs no number; the number of another item is refused with `number_invalid`. Not together with `algorithm` and `overwrite`.',
   }),
   smart_parse: Type.Optional(
     Type.Boolean({

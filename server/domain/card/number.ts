@@ -32,6 +32,11 @@ export function findNumber(body: JsonObject, query?: string): string | undefined
   return numberText(query);
 }
 
+/** All numbers among an object's own members, unchanged; see {@link findNumber}. */
+export function findNumbers(body: JsonObject): string[] {
+  return NUMBER_NAMES.flatMap((name) => numberText(body.get(name)) ?? []);
+}
+
 export interface NumberCheck {
   readonly valid: boolean;
   readonly brand?: string;

@@ -86,6 +86,7 @@ const OUTCOMES = [
   'recovery_refused',
   'recovery_not_found',
   'reply_too_complex',
+  'number_invalid',
   'charset_unsupported',
   'track_data_refused',
 ] as const;

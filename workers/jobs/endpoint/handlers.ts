@@ -1,5 +1,5 @@
 import { VaultError } from '../../../server/core/errors.ts';
-import { keepNumbers } from '../../../server/domain/card/number.ts';
+import { findNumbers, keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
@@ -30,6 +30,7 @@ import type { ThreadRules } from '../rule/jobs.ts';
 import {
   checkLive,
   checkReference,
+  isTokenOf,
   logEntry,
   metadataDigests,
   metadataOf,
@@ -198,8 +199,11 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       const meta = metaOf(context, params, token, stored.meta);
       checkLive(meta, now);
       checkReference(meta, reference, 'check');
-      // A patch must not change the number of the token.
       const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
+      const numbers = findNumbers(read);
+      if (!numbers.every((number) => isTokenOf(owner.tokenKey, token, number, meta.reference))) {
+        throw new VaultError('number_invalid', { field: 'body' });
+      }
       const object = keepNumbers(new Map(), read);
       const { part0, part1 } = splitSad(object);
       const metadata = metadataOf(meta);
@@ -220,7 +224,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
         ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
         facts: {
           ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
-          ...{ expiresAt: meta.expiresAtMs, metadata },
+          ...{ expiresAt: meta.expiresAtMs, metadata, hasNumber: numbers.length > 0 || undefined },
         },
         digests: metadataDigests(context, params.aid, metadata),
         refMember: referenceMember(context, params.aid, reference, token),

@@ -195,6 +195,8 @@ export interface StoredFacts extends ItemFacts {
   /** ms since 1970; 0 = kept, or nothing to keep. */
   readonly sadExpiresAt: number;
   readonly reference?: string | undefined;
+  /** A patch: the number of the item was in its data. */
+  readonly hasNumber?: true | undefined;
 }
 
 /** Facts of a sealed item of a batch. */

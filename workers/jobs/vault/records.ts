@@ -1,10 +1,12 @@
 import { VaultError } from '../../../server/core/errors.ts';
+import { onlyDigits } from '../../../server/domain/card/digits.ts';
 import { findNumber, mergeFirstLevel } from '../../../server/domain/card/number.ts';
 import { joinSad, type SplitObject, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import {
   formatToken,
   isClashProne,
+  isMadeFrom,
   keptAlgorithm,
   parseAlgorithm,
 } from '../../../server/domain/card/token-format.ts';
@@ -299,6 +301,26 @@ function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams):
     }
   }
   throw new VaultError('internal');
+}
+
+/**
+ * Tells whether a token was made of a number, as it is or of its digits alone. No number fits a random token, or one that
+ * another vault has made.
+ */
+export function isTokenOf(
+  tokenKey: Uint8Array,
+  token: string,
+  number: string,
+  reference: string | undefined,
+): boolean {
+  for (const text of new Set([number, onlyDigits(number)])) {
+    for (let candidate = 0; candidate < CANDIDATES_MAX; candidate++) {
+      if (isMadeFrom(token, text, tokenDigest(tokenKey, text, reference, candidate))) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 interface SealRequest {
