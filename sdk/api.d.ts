@@ -3979,7 +3979,7 @@ export interface operations {
              *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `number_missing`: The request contains no number to derive a token from.
+             *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
              *
@@ -5752,7 +5752,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `number_missing`: The request contains no number to derive a token from.
+             *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
              *     `number_invalid`: The number is not the one that the token of the item stands for. Nothing was stored.
              *
@@ -10138,7 +10138,7 @@ export interface operations {
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
-             *     `number_missing`: The request contains no number to derive a token from.
+             *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */

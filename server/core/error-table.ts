@@ -76,9 +76,9 @@ export const ERRORS = defineErrors({
   },
   number_missing: {
     status: 400,
-    text: 'The request contains no number to derive a token from.',
+    text: 'The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.',
     advice:
-      'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body or in the query. With `smart_parse` the body needs a card number under a name that says so, or a valid one in its text. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
+      'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body, or as the parameter `number`. With `smart_parse` the body needs a card number under a name that says so, or a valid one in its text. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
   },
   number_invalid: {
     status: 400,
