@@ -94,7 +94,8 @@ export const ERRORS = defineErrors({
   reference_required: {
     status: 400,
     text: 'This item was stored with a reference, and the request must contain it.',
-    advice: 'Send the reference that the item was stored with; listings show it.',
+    advice:
+      'Send the reference that the item was stored with; listings show it. In a placeholder it is the third part: `{{vault:TOKEN:FIELD:REFERENCE}}`.',
   },
   cursor_invalid: {
     status: 400,
@@ -132,7 +133,7 @@ export const ERRORS = defineErrors({
     status: 400,
     text: 'A placeholder names an item or a field that does not exist. Nothing was sent.',
     advice:
-      'Check the token, the field and the reference in `{{vault:TOKEN:FIELD:REFERENCE}}`; `field` of the error says where the placeholder stands. The reference is needed if the item was stored with one.',
+      'Check the token, the field and the reference in `{{vault:TOKEN:FIELD:REFERENCE}}`; `field` of the error says where the placeholder stands.',
   },
   template_limit: {
     status: 400,

@@ -79,7 +79,7 @@ export function arrive(
 /** The error reply to a request; its log line and its metrics name the code. */
 export function errorReply(ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response {
   ctx.code = failure.code;
-  return errorResponse(failure, ctx.requestId, headers);
+  return errorResponse(failure, ctx.requestId, ctx.route, headers);
 }
 
 /** Logs a reply that failed after its start. The caller sees only a broken connection. */

@@ -63,6 +63,7 @@ function relayBy(method: Method): Route<Needs> {
       ...([
         'connection_not_found',
         'placeholder_unknown',
+        'reference_required',
         'template_limit',
         'certificate_not_found',
       ] as const),

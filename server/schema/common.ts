@@ -153,6 +153,22 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
+/** The body of an error of the vault on a relayed path, as the libraries of payment services read errors. */
+export const RelayErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      type: Type.Literal('vault_error', { description: 'Tells errors of the vault from those of the third party.' }),
+      code: ErrorBody.properties.code,
+      message: ErrorBody.properties.error,
+    }),
+    code: ErrorBody.properties.code,
+    request_id: ErrorBody.properties.request_id,
+    field: ErrorBody.properties.field,
+  },
+  { $id: 'RelayError', description: 'The body of an error reply of the vault on a relayed path.' },
+);
+export type RelayErrorBody = Static<typeof RelayErrorBody>;
+
 export const NO_QUERY = Type.Object({});
 
 /** The format of a token, without a default. */
