@@ -141,7 +141,9 @@ describe('a refusal', () => {
       field: 'query.user',
       requestId: 'req-7',
       message:
-        'The vault answered 400 invalid_request at query.user (request req-7): see /guide/errors#invalid_request.',
+        expect.stringMatching(
+          /^The vault answered 400 invalid_request at query\.user: A sentence\. See http:\/\/[^/]+\/guide\/errors#invalid_request \(request req-7\)$/,
+        ),
     });
   });
 
