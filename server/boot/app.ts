@@ -7,7 +7,7 @@ import { buildOpenApi } from '../http/openapi/document.ts';
 import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
 import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
-import { sdkPages } from '../http/pages/sdk-files.ts';
+import { packagePages } from '../http/pages/packages.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
 import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
@@ -64,7 +64,7 @@ export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
     ...formBundlePages(deps.formPages),
     ...elementPages(deps.http, deps.formPages),
     ...formGalleryPages(deps.formPages),
-    ...sdkPages(),
+    ...packagePages(),
   ];
   mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), deps);
   app.compile();

@@ -7,7 +7,7 @@ import { T } from '../../console/app/text.ts';
 import { ARGUMENTS } from '../../console/screens/rule-arguments.ts';
 import { compileOperation, OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { ADDITIONAL_TYPES } from '../../server/form/schema.ts';
-import { run } from '../helpers/packed-sdk.ts';
+import { run } from '../helpers/packages.ts';
 
 test('it offers the operations that there are, with their arguments', () => {
   expect(Object.keys(ARGUMENTS)).toEqual([...OPERATION_NAMES]);

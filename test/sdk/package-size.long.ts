@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { installSdk, run } from '../helpers/packed-sdk.ts';
+import { installSdk, run } from '../helpers/packages.ts';
 
 function tool(path: string): string {
   return join(import.meta.dir, '../../node_modules', path);
