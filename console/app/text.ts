@@ -303,9 +303,9 @@ export const T = {
       cancelled: 'It was never sent, and nothing is reported.',
     },
     webhookStatus: (status: number): string =>
-      `The webhook’s server answered ${status} to the last call; it must answer 200 to 299.`,
+      `The webhook’s server answered ${status} to the last call; it must answer 200.`,
     webhookError: (code: string): string =>
-      `The last call did not reach the webhook’s server (${code}): look at its address, its certificate, and whether it runs.`,
+      `The last call had no reply (${code}): look at the address of the webhook’s server, its certificate, and whether it runs.`,
     status: 'Status',
     kind: 'Kind',
     host: 'Host',
@@ -317,6 +317,10 @@ export const T = {
     redeliverQuestion:
       'Call the webhook once more, with the same body and id? The request itself is not sent again.',
     redelivered: 'The webhook is being called.',
+    redeliverAll: 'Deliver reports again',
+    redeliverAllQuestion: (status: string): string =>
+      `Call the webhooks of the jobs that are ${status} once more, within the times and of the kind that the filter names, at most the newest 1,000? The requests themselves are not sent again.`,
+    redeliveredAll: 'The webhooks are being called.',
     cancelled: 'The job was cancelled.',
     cancel: 'Cancel',
     cancelQuestion: 'Cancel this job? Only what has not been sent can be cancelled.',

@@ -46,6 +46,10 @@ export interface TreeItem extends Schema<'TreeItem'> {}
 export interface Tree {
   [user: string]: TreeItem[];
 }
+/** An item of a listing, with its key. */
+export interface ListedItem extends TreeItem {
+  readonly user: string;
+}
 /** One use of an item. */
 export interface LogEntry extends Schema<'LogEntry'> {}
 /** One event of the security log. */
@@ -92,6 +96,10 @@ export interface ListJobs extends Query<'listJobs'> {}
 export interface ReadJob extends PathOf<'readJob'> {}
 /** Names a job. */
 export interface RedeliverJob extends PathOf<'redeliverJob'> {}
+/** A filter of jobs whose reports are delivered again; by default those that have failed. */
+export interface RedeliverJobs extends Given<Schema<'RedeliverJobs'>> {}
+/** How many reports are delivered again, and where to go on. */
+export interface Redelivered extends Schema<'Redelivered'> {}
 /** Names a job. */
 export interface CancelJob extends PathOf<'cancelJob'> {}
 /** A preference; `is_default` if the account has not set it. */

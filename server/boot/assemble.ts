@@ -16,7 +16,7 @@ import { AuditRetention } from '../audit/retention.ts';
 import { AuditStore } from '../audit/store.ts';
 import { AuditVerifier } from '../audit/verifier.ts';
 import { BinStore } from '../bin-table/store.ts';
-import { createRetryPause } from '../call/outcome.ts';
+import { createRetryPause, createWebhookPause } from '../call/outcome.ts';
 import { CallSender } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
 import { CertificateStore, CsrStore } from '../certificate/store.ts';
@@ -345,6 +345,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Calls to third parties: asynchronous, proxied, relayed.
   const retryPause = createRetryPause(random, options.retryMs);
+  const webhookPause = options.retryMs === undefined ? createWebhookPause(random) : retryPause;
   const { networkTokenRequesters } = options;
   const sender = new CallSender(
     itemStore,
@@ -380,7 +381,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     accounts,
     sender,
     recordEvent,
-    retryPause,
+    webhookPause,
     randomId,
     now,
   );

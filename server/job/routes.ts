@@ -3,9 +3,10 @@ import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
 import type { JobListing } from './listing.ts';
-import { Job, JobList, JobPath, JobQuery } from './schema.ts';
+import { Job, JobList, JobPath, JobQuery, Redelivered, RedeliverJobsBody } from './schema.ts';
 
 interface Needs {
   readonly limiter: Limiter;
@@ -86,6 +87,25 @@ const redeliverJob = defineRoute({
   }),
 });
 
+const redeliverJobs = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/proxy/job/redeliver',
+  operationId: 'redeliverJobs',
+  scope: 'job:write',
+  summary: 'Deliver reports of many jobs again',
+  description:
+    'Calls the webhooks of up to 1,000 jobs that have ended once more, newest first, as `redeliver` of one job does. With `next_token` of the reply the same request goes on with older jobs.',
+  query: NO_QUERY,
+  body: { kind: 'json', schema: RedeliverJobsBody, bytesMax: BODY_BYTES.short },
+  response: Redelivered,
+  errors: ['cursor_invalid', 'jobs_full', 'integrity_failed'],
+  audit: { action: 'job.redeliver', of: 'all', object: () => 'job' },
+  handle: async ({ ctx, body }, services: Needs) => ({
+    json: await services.jobListing.redeliverAll(ctx, body),
+  }),
+});
+
 const cancelJob = defineRoute({
   ...COMMON,
   method: 'DELETE',
@@ -106,4 +126,4 @@ const cancelJob = defineRoute({
   },
 });
 
-export const JOB_ROUTES = [listJobs, readJob, redeliverJob, cancelJob];
+export const JOB_ROUTES = [listJobs, readJob, redeliverJobs, redeliverJob, cancelJob];

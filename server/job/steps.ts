@@ -60,7 +60,7 @@ export class JobSteps {
     private readonly accounts: Accounts,
     private readonly sender: CallSender,
     private readonly recordEvent: RecordEvent,
-    private readonly retryPause: RetryPause,
+    private readonly webhookPause: RetryPause,
     private readonly randomId: RandomId,
     private readonly now: Clock,
   ) {}
@@ -126,7 +126,7 @@ export class JobSteps {
     const entry = 'status' in outcome ? { ms, status: outcome.status } : { ms, code: outcome.code };
     this.recordEvent('webhook_attempt', { ...names, attempt: made, ms, ...outcome });
     if (!outcome.delivered && made < maxAttempts) {
-      const waitMs = this.retryPause(made);
+      const waitMs = this.webhookPause(made);
       const over = { sent: true, entry, nextMs: this.now() + waitMs };
       await withRetries(() => this.store.endAttempt(aid, id, nonce, over));
       return waitMs;

@@ -161,6 +161,36 @@ describe('a job that has ended', () => {
     expect(receiver.events()).toHaveLength(4);
   });
 
+  test('is reported again with all that have failed, and no other', async () => {
+    const item = await newItem(vault);
+    const bad = createReceiver(party, ...Array.from({ length: 3 }, () => 500), 200, 200, 200);
+    const good = createReceiver(party, 200);
+    const once = { ...bad.webhook, max_attempts: 1 };
+    const failed = [await accept(item, '/f1', once), await accept(item, '/f2', once), await accept(item, '/f3', once)];
+    const done = await accept(item, '/d1', good.webhook);
+    await jobsDone(vault, item.account);
+    const redeliverAll = async (body: object) => {
+      const { outcome, json } = await item.account.send('POST', '/proxy/job/redeliver', { body });
+      return [outcome, json];
+    };
+    expect(await redeliverAll({ kind: 'capture' })).toEqual(['200', { redelivered: 0 }]);
+    expect(await redeliverAll({ before: '2020-01-01T00:00:00Z' })).toEqual(['200', { redelivered: 0 }]);
+    expect(await redeliverAll({})).toEqual(['200', { redelivered: 3 }]);
+    await jobsDone(vault, item.account);
+    expect(bad.events().map(({ id }) => id).sort()).toEqual([...failed, ...failed].sort());
+    expect(good.events().map(({ id }) => id)).toEqual([done]);
+    expect(await redeliverAll({})).toEqual(['200', { redelivered: 0 }]);
+    expect(await redeliverAll({ status: 'done' })).toEqual(['200', { redelivered: 4 }]);
+    await jobsDone(vault, item.account);
+    for (const [body, field] of [
+      [{ status: 'waiting' }, 'body.status'],
+      [{ after: 'yesterday' }, 'body.after'],
+    ] as const) {
+      const answer = await item.account.send('POST', '/proxy/job/redeliver', { body });
+      expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', field]);
+    }
+  });
+
   test('stays listed for its time, then it is gone', async () => {
     const item = await newItem(vault);
     const receiver = createReceiver(party);
