@@ -805,6 +805,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/proxy/job/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver reports of many jobs again
+         * Calls the webhooks of up to 1,000 jobs that have ended once more, newest first, as `redeliver` of one job does. With `next_token` of the reply the same request goes on with older jobs.
+         *
+         *     A credential needs the scope `job:write`.
+         */
+        post: operations["redeliverJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/proxy/job/{id}/redeliver": {
         parameters: {
             query?: never;
@@ -2600,6 +2622,40 @@ export interface components {
         };
         /** Newest first. */
         JobList: components["schemas"]["Job"][];
+        RedeliverJobs: {
+            /**
+             * The status of the jobs; those that have failed, if it is left out.
+             * @enum {string}
+             */
+            status?: "done" | "failed" | "unknown";
+            /**
+             * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.
+             * @example post
+             * @enum {string}
+             */
+            kind?: "post" | "get" | "network_token" | "capture";
+            /**
+             * Only jobs that were accepted at or after this time. A time as in RFC 3339.
+             * @example 2026-01-31T12:00:00Z
+             */
+            after?: string;
+            /**
+             * Only jobs that were accepted before this time. A time as in RFC 3339.
+             * @example 2026-01-31T12:00:00Z
+             */
+            before?: string;
+            /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+            next_token?: string;
+        };
+        Redelivered: {
+            /**
+             * The number of reports that are delivered again.
+             * @example 3
+             */
+            redelivered: number;
+            /** There may be more jobs: send the request again with it. */
+            next_token?: string;
+        };
         /** How requests are signed. */
         ConnectionSign: {
             /**
@@ -3276,6 +3332,29 @@ export interface components {
         Error: {
             /** A message for humans. The wording may change. */
             error: string;
+            /**
+             * The stable error code; /guide/errors explains each code and what to do.
+             * @enum {string}
+             */
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            /** The value of the X-Request-Id header; quote it in support requests. */
+            request_id: string;
+            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
+            field?: string;
+        };
+        /** The body of an error reply of the vault on a relayed path. */
+        RelayError: {
+            error: {
+                /**
+                 * Tells errors of the vault from those of the third party.
+                 * @constant
+                 */
+                type: "vault_error";
+                /** The stable error code; /guide/errors explains each code and what to do. */
+                code: string;
+                /** A message for humans. The wording may change. */
+                message: string;
+            };
             /**
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
@@ -10314,6 +10393,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10326,7 +10407,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10337,7 +10418,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10351,7 +10432,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10367,7 +10448,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10377,7 +10458,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10392,7 +10473,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10406,7 +10487,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10424,7 +10505,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10439,7 +10520,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -10449,7 +10530,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -10513,6 +10594,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10525,7 +10608,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10536,7 +10619,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10550,7 +10633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10566,7 +10649,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10576,7 +10659,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10591,7 +10674,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10605,7 +10688,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10623,7 +10706,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10638,7 +10721,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -10648,7 +10731,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -10712,6 +10795,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10724,7 +10809,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10735,7 +10820,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10749,7 +10834,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10765,7 +10850,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10775,7 +10860,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10790,7 +10875,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10804,7 +10889,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10822,7 +10907,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10837,7 +10922,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -10847,7 +10932,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -10911,6 +10996,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10923,7 +11010,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10934,7 +11021,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10948,7 +11035,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10964,7 +11051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10974,7 +11061,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10989,7 +11076,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11003,7 +11090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11021,7 +11108,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11036,7 +11123,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -11046,7 +11133,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -11110,6 +11197,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -11122,7 +11211,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -11133,7 +11222,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11147,7 +11236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11163,7 +11252,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -11173,7 +11262,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11188,7 +11277,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11202,7 +11291,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11220,7 +11309,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11235,7 +11324,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -11245,7 +11334,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -11309,6 +11398,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -11321,7 +11412,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -11332,7 +11423,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11346,7 +11437,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11362,7 +11453,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -11372,7 +11463,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11387,7 +11478,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11401,7 +11492,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11419,7 +11510,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11434,7 +11525,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -11444,7 +11535,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -11783,6 +11874,132 @@ export interface operations {
              * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    redeliverJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RedeliverJobs"];
+            };
+        };
+        responses: {
+            /** Deliver reports of many jobs again */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Redelivered"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             *
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
              */
             429: {
                 headers: {

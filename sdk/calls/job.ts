@@ -2,9 +2,27 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
-import { fetchPage, get, type Page, type Pages, pagesOf, readJson, remove, sendJson } from '../transport/pages.ts';
+import {
+  fetchPage,
+  get,
+  type Page,
+  type Pages,
+  pagesOf,
+  readJson,
+  remove,
+  sendJson,
+} from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { CancelJob, Job, ListJobs, Message, ReadJob, RedeliverJob, Redelivered, RedeliverJobs } from '../transport/types.ts';
+import type {
+  CancelJob,
+  Job,
+  ListJobs,
+  Message,
+  ReadJob,
+  Redelivered,
+  RedeliverJob,
+  RedeliverJobs,
+} from '../transport/types.ts';
 
 /**
  * Asynchronous requests to third parties, and webhooks of captures: how far they are, and what to do about them.

@@ -6,8 +6,8 @@ import { answerUnrouted, mountRoutes } from '../http/mount.ts';
 import { buildOpenApi } from '../http/openapi/document.ts';
 import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
-import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { packagePages } from '../http/pages/packages.ts';
+import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
 import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 

@@ -1,7 +1,6 @@
 import type { ExportPiece } from '../../workers/jobs/export/jobs.ts';
 import { streamOf } from '../core/byte-stream.ts';
 import { mapAhead } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CHUNK_BYTES } from '../domain/text/lines.ts';

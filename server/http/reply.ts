@@ -217,7 +217,11 @@ function messageOf(error: VaultError, headers: HeaderList): string {
 /** The body of an error reply: libraries of payment services read the members of `error` on a relayed path. */
 export function errorBody(
   path: string,
-  { code, message, field }: { readonly code: string; readonly message: string; readonly field?: string | undefined },
+  {
+    code,
+    message,
+    field,
+  }: { readonly code: string; readonly message: string; readonly field?: string | undefined },
   requestId: string,
 ): ErrorBody | RelayErrorBody {
   const common = { code, request_id: requestId, ...(field === undefined ? {} : { field }) };

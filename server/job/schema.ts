@@ -59,7 +59,9 @@ export const RedeliverJobsBody = Type.Object(
     status: Type.Optional(
       Type.Union(
         REPORTED.map((status) => Type.Literal(status)),
-        { default: 'failed', description: 'The status of the jobs; those that have failed, if it is left out.' },
+        {
+          description: 'The status of the jobs; those that have failed, if it is left out.',
+        },
       ),
     ),
     kind: Type.Optional(Kind),
@@ -72,7 +74,11 @@ export const RedeliverJobsBody = Type.Object(
 
 export const Redelivered = Type.Object(
   {
-    redelivered: Type.Integer({ minimum: 0, description: 'The number of reports that are delivered again.', examples: [3] }),
+    redelivered: Type.Integer({
+      minimum: 0,
+      description: 'The number of reports that are delivered again.',
+      examples: [3],
+    }),
     next_token: Type.Optional(
       Type.String({ description: 'There may be more jobs: send the request again with it.' }),
     ),

@@ -157,7 +157,9 @@ export type ErrorBody = Static<typeof ErrorBody>;
 export const RelayErrorBody = Type.Object(
   {
     error: Type.Object({
-      type: Type.Literal('vault_error', { description: 'Tells errors of the vault from those of the third party.' }),
+      type: Type.Literal('vault_error', {
+        description: 'Tells errors of the vault from those of the third party.',
+      }),
       code: ErrorBody.properties.code,
       message: ErrorBody.properties.error,
     }),

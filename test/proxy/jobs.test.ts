@@ -166,7 +166,11 @@ describe('a job that has ended', () => {
     const bad = createReceiver(party, ...Array.from({ length: 3 }, () => 500), 200, 200, 200);
     const good = createReceiver(party, 200);
     const once = { ...bad.webhook, max_attempts: 1 };
-    const failed = [await accept(item, '/f1', once), await accept(item, '/f2', once), await accept(item, '/f3', once)];
+    const failed = [
+      await accept(item, '/f1', once),
+      await accept(item, '/f2', once),
+      await accept(item, '/f3', once),
+    ];
     const done = await accept(item, '/d1', good.webhook);
     await jobsDone(vault, item.account);
     const redeliverAll = async (body: object) => {
@@ -177,7 +181,12 @@ describe('a job that has ended', () => {
     expect(await redeliverAll({ before: '2020-01-01T00:00:00Z' })).toEqual(['200', { redelivered: 0 }]);
     expect(await redeliverAll({})).toEqual(['200', { redelivered: 3 }]);
     await jobsDone(vault, item.account);
-    expect(bad.events().map(({ id }) => id).sort()).toEqual([...failed, ...failed].sort());
+    expect(
+      bad
+        .events()
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual([...failed, ...failed].sort());
     expect(good.events().map(({ id }) => id)).toEqual([done]);
     expect(await redeliverAll({})).toEqual(['200', { redelivered: 0 }]);
     expect(await redeliverAll({ status: 'done' })).toEqual(['200', { redelivered: 4 }]);

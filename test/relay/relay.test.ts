@@ -238,7 +238,7 @@ describe('nothing is sent', () => {
     ];
     for (const { json, headers } of answers) {
       const { error, code, request_id, ...field } = Object(json);
-      expect(error).toEqual({ type: 'vault_error', code, message: expect.stringMatching(/^[A-Z].*\.$/) });
+      expect(error).toEqual({ type: 'vault_error', code, message: expect.stringMatching(/^[A-Z`].*\.$/) });
       expect([code, request_id]).toEqual([expect.stringMatching(/^[a-z_]+$/), headers.get('x-request-id')]);
       expect(Object.keys(field).filter((name) => name !== 'field')).toEqual([]);
     }

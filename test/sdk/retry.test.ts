@@ -123,7 +123,7 @@ describe('a connection that fails', () => {
     const query = { number: '4000000000000002' };
     const error = await failureOf(transport.send({ ...READ, query }));
     expect(error).toBeInstanceOf(VaultConnectionError);
-    expect(pausesMs).toEqual([125, 250, 500]);
+    expect(pausesMs).toEqual([125, 250, 500, 1_000, 2_000, 4_000, 4_000, 4_000]);
     expect(Bun.inspect(error)).not.toMatch(/4000000000000002|127\.0\.0\.1/);
   });
 
