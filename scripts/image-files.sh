@@ -18,12 +18,12 @@ cp -R sdk/openapi.json sdk/seal "$target/sdk"
 # A compiler that a package could use, and none does here.
 rm -rf "$target/node_modules/typescript" "$target/node_modules/.bin"
 
-# The SDK of this version, the guide with the API reference, and the console, as the server gives them out.
-bun scripts/pack-sdk.ts --if-changed
+# SDK and forms of this version, the guide with the API reference, and the console, as the server gives them out.
+bun scripts/pack.ts --if-changed
 bun scripts/build-guide.ts --if-changed
 bun scripts/build-console.ts --if-changed
 mkdir "$target/dist"
-cp -R dist/sdk dist/guide dist/console "$target/dist"
+cp -R dist/packages dist/guide dist/console "$target/dist"
 
 bun scripts/sbom.ts "$target" >"$target/sbom.cdx.json"
 chmod -R a+rX,go-w "$target"

@@ -9,7 +9,7 @@ if [ "${VAULT_ENV:-}" = production ] || [ "${NODE_ENV:-}" = production ]; then
     echo "Nothing is installed in production: run 'bun install --frozen-lockfile' first." >&2
     exit 1
   fi
-  [ -d dist/sdk ] || echo "The SDK is not packed (bun run pack:sdk); the server cannot give it out." >&2
+  [ -d dist/packages ] || echo "SDK and forms are not packed (bun run pack); the server cannot give them out." >&2
   [ -d dist/console ] || echo "The console is not built (bun run build:console); the server cannot show it." >&2
   [ -d dist/guide ] || echo "The guide and the API reference are not built (bun run build:guide); the server cannot show them." >&2
   exec sh scripts/quiet.sh bun server/main.ts
@@ -20,14 +20,14 @@ bun install --frozen-lockfile
 
 # Where one of these fails, all else works. They see nothing of the server's settings.
 make() { env -i PATH="$PATH" HOME="${HOME:-}" bun --no-env-file "$@" --if-changed >/dev/null; }
-make scripts/pack-sdk.ts &
+make scripts/pack.ts &
 packing=$!
 make scripts/build-guide.ts &
 building=$!
 make scripts/build-console.ts &
 console=$!
 if [ -z "${VAULT_REDIS_URL:-}${VAULT_REDIS_BIN:-}" ]; then sh scripts/redis-vendor.sh; fi
-wait $packing || echo "The SDK could not be packed; the server cannot give it out." >&2
+wait $packing || echo "SDK and forms could not be packed; the server cannot give them out." >&2
 wait $console || echo "The console could not be built; the server cannot show it." >&2
 wait $building || echo "The guide could not be built; the server cannot show it." >&2
 

@@ -805,6 +805,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/proxy/job/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver reports of many jobs again
+         * Calls the webhooks of up to 1,000 jobs that have ended once more, newest first, as `redeliver` of one job does. With `next_token` of the reply the same request goes on with older jobs.
+         *
+         *     A credential needs the scope `job:write`.
+         */
+        post: operations["redeliverJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/proxy/job/{id}/redeliver": {
         parameters: {
             query?: never;
@@ -1071,6 +1093,28 @@ export interface paths {
          *     A credential needs the scope `usage:read`.
          */
         get: operations["readUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/expiring": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what expires
+         * Lists certificates, API credentials and long-lived endpoints that expire within a time, 30 days by default, the soonest first. A credential that is limited to vault keys sees endpoints of these, and only credentials that are limited to them. The metric `vault_expiring` counts the same over all accounts.
+         *
+         *     A credential needs the scope `usage:read`.
+         */
+        get: operations["listExpiring"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1388,7 +1432,7 @@ export interface components {
             created: boolean;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -1668,7 +1712,7 @@ export interface components {
              */
             url: string;
             /**
-             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.
+             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: `whsec_` and Base64 of at least 24 bytes, or any other text that is valid in a header. `whsk_` and `whpk_`, the asymmetric keys of Standard Webhooks, are refused. If omitted, webhooks are not signed.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret?: string;
@@ -1775,7 +1819,7 @@ export interface components {
             reference?: string;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /** Data derived from a card number. */
@@ -1815,7 +1859,7 @@ export interface components {
             public_key: string;
             /**
              * Until when the vault takes what is sealed to this key.
-             * @example 2026-02-02T00:00:00Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at: string;
         };
@@ -2600,6 +2644,47 @@ export interface components {
         };
         /** Newest first. */
         JobList: components["schemas"]["Job"][];
+        /**
+         * Which reports are delivered again.
+         * @example {
+         *       "status": "failed",
+         *       "after": "2026-01-01T00:00:00Z"
+         *     }
+         */
+        RedeliverJobs: {
+            /**
+             * The status of the jobs; those that have failed, if it is left out.
+             * @enum {string}
+             */
+            status?: "done" | "failed" | "unknown";
+            /**
+             * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.
+             * @example post
+             * @enum {string}
+             */
+            kind?: "post" | "get" | "network_token" | "capture";
+            /**
+             * Only jobs that were accepted at or after this time. A time as in RFC 3339.
+             * @example 2026-01-31T12:00:00Z
+             */
+            after?: string;
+            /**
+             * Only jobs that were accepted before this time. A time as in RFC 3339.
+             * @example 2026-01-31T12:00:00Z
+             */
+            before?: string;
+            /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+            next_token?: string;
+        };
+        Redelivered: {
+            /**
+             * The number of reports that are delivered again.
+             * @example 3
+             */
+            redelivered: number;
+            /** There may be more jobs: send the request again with it. */
+            next_token?: string;
+        };
         /** How requests are signed. */
         ConnectionSign: {
             /**
@@ -3037,6 +3122,32 @@ export interface components {
             /** With `by_day`: the same for each day of the month in UTC, the first day first, up to the current one. Days before the server counted them are 0. */
             days?: number[];
         };
+        /** Something that somebody has to renew. */
+        Expiring: {
+            /**
+             * `certificate`: a client certificate; `connection_certificate`: the one that a connection names; `credential`: an API credential; `capture` and `retrieve`: an endpoint that was made for more than 7 days; `tls`: the certificate of the server itself.
+             * @example connection_certificate
+             * @enum {string}
+             */
+            kind: "certificate" | "credential" | "capture" | "retrieve" | "connection_certificate" | "tls";
+            /**
+             * The identifier: of the connection for `connection_certificate`, `server` for `tls`.
+             * @example psp
+             */
+            id: string;
+            /**
+             * When it expires, to the second. Certificates are listed after it, too, until they are replaced or deleted.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at: string;
+            /**
+             * The vault key of an endpoint.
+             * @example customers-2026
+             */
+            user?: string;
+        };
+        /** The soonest first; of one second, by kind and identifier. */
+        ExpiringList: components["schemas"]["Expiring"][];
         /** What the credential may do, and for how long. */
         CreateCredential: {
             /**
@@ -3133,7 +3244,7 @@ export interface components {
             created_at: string;
             /**
              * When it expires; omitted if it does not.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -3198,7 +3309,7 @@ export interface components {
             created_at: string;
             /**
              * When it expires; omitted if it does not.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -3280,7 +3391,30 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            /** The value of the X-Request-Id header; quote it in support requests. */
+            request_id: string;
+            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
+            field?: string;
+        };
+        /** The body of an error reply of the vault on a relayed path. */
+        RelayError: {
+            error: {
+                /**
+                 * Tells errors of the vault from those of the third party.
+                 * @constant
+                 */
+                type: "vault_error";
+                /** The stable error code; /guide/errors explains each code and what to do. */
+                code: string;
+                /** A message for humans. The wording may change. */
+                message: string;
+            };
+            /**
+             * The stable error code; /guide/errors explains each code and what to do.
+             * @enum {string}
+             */
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -3328,7 +3462,7 @@ export interface components {
             stored_at: string;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /**
@@ -3432,7 +3566,7 @@ export interface components {
             reference?: string;
             /**
              * When the item is gone; absent without an end.
-             * @example 2026-01-31T12:00:00.123Z
+             * @example 2026-01-31T12:00:00Z
              */
             expires_at?: string;
             /** Data derived from a card number. */
@@ -3544,7 +3678,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3648,7 +3788,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3846,6 +3992,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -3979,7 +4127,7 @@ export interface operations {
              *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
-             *     `number_missing`: The request contains no number to derive a token from.
+             *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
              *
@@ -4067,6 +4215,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4209,6 +4359,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -4267,6 +4419,8 @@ export interface operations {
                  * @example {"tier":"gold"}
                  */
                 metadata?: string;
+                /** Whether to add `fingerprint`, which is equal for equal numbers under the same key. An item whose number was only sent in the query has none here. */
+                return_fingerprint?: boolean;
                 /**
                  * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
@@ -4415,6 +4569,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -4555,6 +4711,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -4723,6 +4881,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -4889,6 +5049,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5038,6 +5200,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5199,6 +5363,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5317,6 +5483,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5378,11 +5546,11 @@ export interface operations {
                  */
                 reference?: string;
                 /**
-                 * The only item of the endpoint: what is sent is merged into it, member by member, and needs no number. Not together with `algorithm` and `overwrite`.
+                 * The only item of the endpoint: what is sent is merged into it, member by member, and needs no number; the number of another item is refused with `number_invalid`. Not together with `algorithm` and `overwrite`.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
-                /** Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text. */
+                /** Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms (also `multipart/form-data`), CSV, TSV and text, in UTF-8, UTF-16, ISO-8859-1 or Windows-1252. */
                 smart_parse?: boolean;
                 /** Whether only sealed bodies are taken, which nothing between sender and vault can read. Others get `sealing_required`. */
                 require_sealed?: boolean;
@@ -5530,6 +5698,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -5630,6 +5800,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5752,7 +5924,13 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `number_missing`: The request contains no number to derive a token from.
+             *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
+             *
+             *     `number_invalid`: The number is not the one that the token of the item stands for. Nothing was stored.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, UTF-16, ISO-8859-1 and Windows-1252.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
              *
@@ -5843,6 +6021,8 @@ export interface operations {
             /**
              * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             *
              *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
              */
             429: {
@@ -5857,6 +6037,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -5975,6 +6157,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6175,6 +6359,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6351,6 +6537,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6498,6 +6686,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6616,6 +6806,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -6733,6 +6925,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -6875,7 +7069,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7108,6 +7308,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7226,6 +7428,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7343,6 +7547,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -7485,7 +7691,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7718,6 +7930,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7836,6 +8050,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -7943,7 +8159,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8088,6 +8310,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -8181,8 +8405,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -8231,7 +8469,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8361,7 +8605,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8481,6 +8731,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8627,6 +8879,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -8778,6 +9032,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -8924,6 +9180,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -9041,6 +9299,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -9181,7 +9441,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9295,7 +9561,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9393,7 +9665,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9525,6 +9803,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -9698,6 +9978,8 @@ export interface operations {
              *     `token_not_found`: The token does not exist, or the reference does not belong to it.
              *
              *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
+             *
+             *     `connection_not_found`: The connection does not exist.
              */
             404: {
                 headers: {
@@ -9752,6 +10034,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -9827,7 +10111,7 @@ export interface operations {
                  * @example full
                  */
                 tokenization_algorithm?: string;
-                /** Whether to search the reply (JSON, XML, form or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged. */
+                /** Whether to search the reply (JSON, XML, form, CSV, TSV or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged. */
                 smart_parse?: boolean;
                 /** Maximum number of attempts. The request is retried after 429, 5xx, and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
@@ -9898,6 +10182,8 @@ export interface operations {
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
              */
@@ -9994,6 +10280,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -10014,7 +10302,7 @@ export interface operations {
              *
              *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
              *
-             *     `reply_not_storable`: The reply of the third party contains no number to derive a token from. Nothing was stored.
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -10130,7 +10418,7 @@ export interface operations {
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
-             *     `number_missing`: The request contains no number to derive a token from.
+             *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
@@ -10227,6 +10515,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -10314,6 +10604,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10326,7 +10618,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10337,7 +10629,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10351,7 +10643,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10367,7 +10659,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10377,7 +10669,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10392,11 +10684,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -10406,7 +10700,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10424,7 +10718,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10439,7 +10733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -10449,7 +10743,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -10513,6 +10807,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10525,7 +10821,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10536,7 +10832,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10550,7 +10846,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10566,7 +10862,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10576,7 +10872,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10591,11 +10887,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -10605,7 +10903,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10623,7 +10921,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10638,7 +10936,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -10648,7 +10946,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -10712,6 +11010,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10724,7 +11024,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10735,7 +11035,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10749,7 +11049,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10765,7 +11065,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10775,7 +11075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10790,11 +11090,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -10804,7 +11106,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10822,7 +11124,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10837,7 +11139,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -10847,7 +11149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -10911,6 +11213,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -10923,7 +11227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -10934,7 +11238,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10948,7 +11252,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10964,7 +11268,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -10974,7 +11278,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -10989,11 +11293,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11003,7 +11309,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11021,7 +11327,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11036,7 +11342,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -11046,7 +11352,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -11110,6 +11416,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -11122,7 +11430,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -11133,7 +11441,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11147,7 +11455,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11163,7 +11471,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -11173,7 +11481,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11188,11 +11496,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11202,7 +11512,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11220,7 +11530,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11235,7 +11545,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -11245,7 +11555,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -11309,6 +11619,8 @@ export interface operations {
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
              *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
@@ -11321,7 +11633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
@@ -11332,7 +11644,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11346,7 +11658,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11362,7 +11674,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
@@ -11372,7 +11684,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11387,11 +11699,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11401,7 +11715,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11419,7 +11733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /**
@@ -11434,7 +11748,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
             /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
@@ -11444,7 +11758,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["RelayError"];
                 };
             };
         };
@@ -11550,6 +11864,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11668,6 +11984,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11796,6 +12114,136 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    redeliverJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RedeliverJobs"];
+            };
+        };
+        responses: {
+            /** Deliver reports of many jobs again */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Redelivered"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             *
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -11931,6 +12379,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -12032,6 +12482,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -12168,7 +12620,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12284,6 +12742,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -12425,6 +12885,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -12540,7 +13002,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12656,6 +13124,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -12786,7 +13256,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12900,7 +13376,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13021,6 +13503,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -13176,6 +13660,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13291,7 +13777,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13389,7 +13881,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13530,6 +14028,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13647,6 +14147,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -13780,6 +14282,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13898,6 +14402,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -13997,7 +14503,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14105,6 +14617,125 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listExpiring: {
+        parameters: {
+            query?: {
+                /**
+                 * Only what expires within this time: a duration such as `48h` or `P30D`, at most 10 years; `0`: at any time.
+                 * @example P7D
+                 */
+                within?: string;
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. */
+                limit?: number;
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+                next_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List what expires */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Vault-Next-Token": components["headers"]["X-Vault-Next-Token"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExpiringList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -14218,6 +14849,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14319,6 +14952,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -14452,6 +15087,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14570,6 +15207,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14685,7 +15324,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `internal`: An unexpected error occurred in the service. */
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14822,6 +15467,8 @@ export interface operations {
             /**
              * `internal`: An unexpected error occurred in the service.
              *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
@@ -14951,6 +15598,8 @@ export interface operations {
             };
             /**
              * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
              *
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
@@ -15221,7 +15870,7 @@ export interface operations {
                     reference?: string;
                     /**
                      * When the item is gone; absent without an end.
-                     * @example 2026-01-31T12:00:00.123Z
+                     * @example 2026-01-31T12:00:00Z
                      */
                     expires_at?: string;
                     /** Data derived from a card number. */

@@ -7,6 +7,7 @@ import { binCommand } from './bin-table/command.ts';
 import type { System } from './boot/assemble.ts';
 import type { Session } from './boot/open.ts';
 import { argon2Command } from './cli/argon2-command.ts';
+import { checkCommand } from './cli/check-command.ts';
 import type { Command } from './cli/command.ts';
 import { healthCommand } from './cli/health-command.ts';
 import { certificateCommand } from './compliance/command.ts';
@@ -30,11 +31,11 @@ export function needsOf({ vault, config, ring, close }: Session): CommandNeeds {
   return { ...vault, ...vault.stores, ...vault.services, config, ring, close };
 }
 
-/** Opens the vault of a configuration for a command. Rejects with a `ConfigError` or `StartError`. */
+/** Opens the vault of a configuration for a command, which makes none. Rejects with a `ConfigError` or `StartError`. */
 export async function openForCommand(config: Config): Promise<CommandNeeds> {
   // Imported on demand: a help text or a wrong command line does not load the server.
   const { openConfigured } = await import('./boot/open.ts');
-  return needsOf(await openConfigured(config));
+  return needsOf(await openConfigured(config, { isExisting: true }));
 }
 
 /** All commands, in the order of the help text. A new command is one entry here. */
@@ -55,6 +56,7 @@ export const COMMANDS: readonly Command<CommandNeeds>[] = [
   rotateCommand,
   rotateRootCommand,
   argon2Command,
+  checkCommand,
   healthCommand,
   ...auditCommands,
 ];

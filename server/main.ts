@@ -6,6 +6,7 @@ import { ConfigError } from './config/reader.ts';
 import { parseMasterKeyBytes } from './config/ring.ts';
 import { StartError } from './core/errors.ts';
 import { closeMemory } from './core/process-memory.ts';
+import { describeRefusal, refusalOf } from './core/write-refusal.ts';
 import { findFreePort } from './http/listen/port.ts';
 
 /** Replaces each port 0 by a free port, which pages and documents contain before the listener is opened. */
@@ -48,6 +49,10 @@ async function main(): Promise<void> {
 function failureText(error: unknown): string {
   if (error instanceof ConfigError || error instanceof StartError) {
     return error.message;
+  }
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) {
+    return describeRefusal(refusal);
   }
   return error instanceof Error ? `${error.name} ${error.stack?.split('\n')[1]?.trim() ?? ''}` : 'error';
 }

@@ -145,6 +145,12 @@ describe('help', () => {
     expect(one.out).toContain('--allow-host HOST');
   });
 
+  test('is also a word, before the command', async () => {
+    expect(await run(['help'])).toEqual(await run(['--help']));
+    expect(await run(['help', 'import'])).toEqual(await run(['import', '--help']));
+    expect(await run(['help', 'frobnicate'])).toMatchObject({ code: 2, opened: 0 });
+  });
+
   test('comes by itself, as a failure, where the command is not complete', async () => {
     expect(await run([])).toMatchObject({ code: 2, out: '', opened: 0 });
     expect((await run(['account'])).err).toContain('vault account create NAME');

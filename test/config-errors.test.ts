@@ -45,6 +45,7 @@ describe('a bad value stops the start, named and not repeated', () => {
       'ftp://a',
       'https://a/v1',
       'https://a/v1/',
+      'https://a/vault',
       `https://u:${CANARY}@a`,
       'https://a?x',
       'https://a#x',
@@ -118,13 +119,13 @@ describe('a bad value stops the start, named and not repeated', () => {
       '10.0.0.0/-1',
     ],
     VAULT_PROXY_CA_FILE: [`/${CANARY}`, KEY, '/'],
-    VAULT_STAGING_URL: [CANARY, 'https://a/v1'],
+    VAULT_STAGING_URL: [CANARY, 'https://a/v1', 'https://a/vault'],
     VAULT_REDIS_ALLOW_UNSAFE: [CANARY, 'appendonly,all', 'appendonly,,replica'],
     VAULT_REDIS_WAIT: [CANARY, '-1', '101'],
     VAULT_RATE_ACCOUNT: [CANARY, '-1'],
     VAULT_RATE_SOURCE: [CANARY, '1/s'],
     VAULT_AUDIT_SINK: [
-      ` /${CANARY}`,
+      ...[` /${CANARY}`, `/${CANARY}/events`, folder, `${CERT}/events`],
       `http://${CANARY}:514`,
       `syslog://${CANARY}:514`,
       `syslog+tcp://${CANARY}`,
@@ -135,7 +136,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_UNKNOWN_PARAMETERS: [CANARY, 'true', 'Ignore'],
     VAULT_AUDIT_RETENTION: [CANARY, '400', '-P1D', 'P11Y'],
     VAULT_JOB_RETENTION: [CANARY, '30', '-P1D', 'P11Y'],
-    VAULT_AUDIT_CHECKPOINT_FILE: [`${CANARY} `, `a\0${CANARY}`],
+    VAULT_AUDIT_CHECKPOINT_FILE: [`${CANARY} `, `a\0${CANARY}`, `/${CANARY}/c`, folder],
     VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],
     VAULT_TRUSTED_PROXIES: [CANARY, '*', '10.0.0.0/8;::1'],
     VAULT_AUTH_FAILURES_MAX: [CANARY, '-1'],
@@ -213,6 +214,7 @@ describe('values that do not go together stop the start', () => {
   const production = { VAULT_ENV: 'production', VAULT_MASTER_KEY: MASTER };
   const ring = file('master-key', MASTER);
   const redis = { VAULT_REDIS_URL: 'rediss://a' };
+  const tls = { VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: KEY };
   const rows: ReadonlyArray<readonly [string, Record<string, string>, string]> = [
     ['a certificate alone', { VAULT_TLS_CERT_FILE: CERT }, 'VAULT_TLS_KEY_FILE is required'],
     ['a private key alone', { VAULT_TLS_KEY_FILE: KEY }, 'VAULT_TLS_CERT_FILE is required'],
@@ -245,6 +247,26 @@ describe('values that do not go together stop the start', () => {
           'VAULT_REDIS_CA_FILE is only for TLS',
         ] as const,
     ),
+    [
+      'a public URL without TLS on a server with it',
+      { VAULT_PUBLIC_URL: 'http://127.0.0.1:8443', ...tls },
+      'VAULT_PUBLIC_URL must begin with https://: with VAULT_TLS_CERT_FILE',
+    ],
+    [
+      'a host for forms without TLS on a server with it',
+      { VAULT_FORMS_URL: 'http://forms.example', ...tls },
+      'VAULT_FORMS_URL must begin with https://: with VAULT_TLS_CERT_FILE',
+    ],
+    [
+      'a staging server without TLS, called under HTTPS',
+      { VAULT_PUBLIC_URL: 'https://vault.example', VAULT_STAGING_URL: 'http://staging.example' },
+      'VAULT_STAGING_URL must begin with https://: browsers',
+    ],
+    [
+      'a public URL without TLS, called by forms under HTTPS',
+      { VAULT_PUBLIC_URL: 'http://vault.example', VAULT_FORMS_URL: 'https://forms.example' },
+      'VAULT_PUBLIC_URL must begin with https://: browsers',
+    ],
     ['a user alone', { VAULT_BOOTSTRAP_USER: 'a' }, 'VAULT_BOOTSTRAP_PASSWORD is required'],
     ['a password alone', { VAULT_BOOTSTRAP_PASSWORD: 'a' }, 'VAULT_BOOTSTRAP_USER is required'],
     ['two master keys', { VAULT_MASTER_KEY: MASTER, VAULT_MASTER_KEY_FILE: ring }, 'VAULT_MASTER_KEY and'],
@@ -296,6 +318,15 @@ describe('values that do not go together stop the start', () => {
     for (const host of ['127.8.9.1', '::1', 'localhost']) {
       expect(loadConfig({ VAULT_HOST: host }).host).toBe(host);
     }
+  });
+
+  test('but with URLs that browsers can use', () => {
+    const own = { VAULT_PUBLIC_URL: 'https://vault.example', ...tls };
+    const other = { VAULT_FORMS_URL: 'https://forms.example', VAULT_STAGING_URL: 'http://[::1]:8081' };
+    expect(refusal({ ...own, ...other })).toBe('nothing was refused');
+    expect(refusal({ VAULT_PUBLIC_URL: 'http://a', VAULT_STAGING_URL: 'http://b' })).toBe(
+      'nothing was refused',
+    );
   });
 
   test('production keeps verification codes for a day', () => {

@@ -14,6 +14,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const CERT = vectorPath('tls-cert.pem');
 const KEY = file('tls-key.pem', readFileSync(vectorPath('tls-key.pem'), 'utf8'));
 const MASTER = keyText(1);
+/** A file to append to need not exist. */
+const NEW_FILE = join(folder, 'new-file');
 function file(name: string, text: string, mode?: number): string {
   return writePrivate(join(folder, name), text, mode);
 }
@@ -64,7 +66,7 @@ describe('a value is taken', () => {
     ['VAULT_HOST', '::1', (c) => c.host, '::1'],
     ['VAULT_PORT', '0', (c) => c.port, 0],
     ['VAULT_ADMIN_PORT', '8081', (c) => c.admin, { host: '127.0.0.1', port: 8081 }],
-    ['VAULT_PUBLIC_URL', 'https://vault.example/base/', (c) => c.publicUrl, 'https://vault.example/base'],
+    ['VAULT_PUBLIC_URL', 'https://vault.example:443/', (c) => c.publicUrl, 'https://vault.example'],
     ['VAULT_FORMS_URL', 'https://forms.example/', (c) => c.formsUrl, 'https://forms.example'],
     ['VAULT_STAGING_URL', 'http://localhost:8081', (c) => c.stagingUrl, 'http://localhost:8081'],
     ['VAULT_REDIS_URL', 'unix:/run/redis.sock', (c) => c.redis, { kind: 'socket', path: '/run/redis.sock' }],
@@ -86,7 +88,7 @@ describe('a value is taken', () => {
     ['VAULT_PROXY_CA_FILE', CERT, (c) => c.proxyCa, readFileSync(CERT, 'utf8')],
     ['VAULT_TRUSTED_PROXIES', '2001:DB8::/32', (c) => c.trustedProxies, ['2001:db8::/32']],
     ['VAULT_AUDIT_SINK', 'stdout', (c) => c.auditSink, { kind: 'stdout' }],
-    ['VAULT_AUDIT_SINK', '/var/log/events', (c) => c.auditSink, { kind: 'file', path: '/var/log/events' }],
+    ['VAULT_AUDIT_SINK', NEW_FILE, (c) => c.auditSink, { kind: 'file', path: NEW_FILE }],
     [
       'VAULT_AUDIT_SINK',
       'syslog+tcp://[::1]:514',
@@ -101,7 +103,7 @@ describe('a value is taken', () => {
     ],
     ['VAULT_AUDIT_RETENTION', '0', (c) => c.auditRetention, 'forever'],
     ['VAULT_JOB_RETENTION', 'P1W', (c) => c.jobRetention, 604_800_000],
-    ['VAULT_AUDIT_CHECKPOINT_FILE', '/var/log/c', (c) => c.auditCheckpointFile, '/var/log/c'],
+    ['VAULT_AUDIT_CHECKPOINT_FILE', NEW_FILE, (c) => c.auditCheckpointFile, NEW_FILE],
     ['VAULT_AUTH_FAILURES_MAX', '0', (c) => c.authFailuresMax, 0],
     ['VAULT_AUTH_LOCK_SECONDS', '60', (c) => c.authLockSeconds, 60],
     ['VAULT_ARGON2', 'm=19456,t=2,p=1', (c) => c.argon2, { memoryKiB: 19_456, passes: 2, parallelism: 1 }],

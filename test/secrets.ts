@@ -24,8 +24,7 @@ const NOWHERE = /^$/;
  * request: that goes through server/domain/json/json.ts, which keeps every number's text and refuses repeated names.
  */
 export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
-  'forms/base/config.ts': 'what the service put into the page, member by member',
-  'forms/elements/theme.ts': 'the style that the page around has chosen, member by member',
+  'forms/base/config.ts': 'what the service put into the page, and the style of elements, member by member',
   'forms/page/submit.ts': "a reply's body, with its numbers as texts",
   'sdk/calls/vault-batch.ts': "an item's data given as text: only whether it is JSON, the value is dropped",
   'sdk/transport/errors.ts': "a refusal's body, of which only checked parts are kept",
@@ -76,8 +75,8 @@ export const CONFINEMENTS: readonly Confinement[] = [
     // Not a file of that name, in a path or a quotation.
     code: /(?<![/'])\bconsole\s*[.[]/,
     files: SHIPPED,
-    // In a shop's page there is no logger; the element names attributes there, never what they hold.
-    except: new RegExp(`${EDGE.source}|^forms/frame/element\\.ts$`),
+    // In a page there is no logger; settings and attributes are named there, never what they hold.
+    except: new RegExp(`${EDGE.source}|^forms/base/advise\\.ts$|^server/form/html\\.ts$`),
     why: 'what is logged goes through the logger, which knows what to leave out',
   },
   {

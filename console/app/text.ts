@@ -16,6 +16,8 @@ export const T = {
   choose: 'Choose …',
   figures: 'Figures',
   never: 'Never',
+  soon: 'Expires soon',
+  expired: 'Expired',
   actions: 'Actions',
   copy: 'Copy',
   copied: 'Copied',
@@ -73,6 +75,20 @@ export const T = {
     whole: 'whole',
     masked: 'masked',
     start: 'First steps',
+  },
+  expiring: {
+    title: 'What expires within 30 days',
+    empty: 'Nothing.',
+    kind: 'Kind',
+    expires: 'Expires',
+    kinds: {
+      certificate: 'Client certificate',
+      credential: 'API credential',
+      capture: 'Capture endpoint',
+      retrieve: 'Retrieval endpoint',
+      connection_certificate: 'Client certificate of a connection',
+      tls: 'Certificate of the server',
+    },
   },
   keys: {
     title: 'Keys',
@@ -303,9 +319,9 @@ export const T = {
       cancelled: 'It was never sent, and nothing is reported.',
     },
     webhookStatus: (status: number): string =>
-      `The webhook’s server answered ${status} to the last call; it must answer 200 to 299.`,
+      `The webhook’s server answered ${status} to the last call; it must answer 200.`,
     webhookError: (code: string): string =>
-      `The last call did not reach the webhook’s server (${code}): look at its address, its certificate, and whether it runs.`,
+      `The last call had no reply (${code}): look at the address of the webhook’s server, its certificate, and whether it runs.`,
     status: 'Status',
     kind: 'Kind',
     host: 'Host',
@@ -317,6 +333,10 @@ export const T = {
     redeliverQuestion:
       'Call the webhook once more, with the same body and id? The request itself is not sent again.',
     redelivered: 'The webhook is being called.',
+    redeliverAll: 'Deliver reports again',
+    redeliverAllQuestion: (status: string): string =>
+      `Call the webhooks of the jobs that are ${status} once more, within the times and of the kind that the filter names, at most the newest 1,000? The requests themselves are not sent again.`,
+    redeliveredAll: 'The webhooks are being called.',
     cancelled: 'The job was cancelled.',
     cancel: 'Cancel',
     cancelQuestion: 'Cancel this job? Only what has not been sent can be cancelled.',
@@ -371,8 +391,6 @@ export const T = {
     pem: 'Certificate (PEM)',
     expires: 'Expires',
     none: 'None yet. Make a signing request, have your bank or gateway sign it, and upload the certificate.',
-    soon: 'Expires soon',
-    expired: 'Expired',
     of: 'Of signing request',
     removeQuestion: 'Delete it? Requests that name it fail.',
     text: 'PEM',

@@ -3,24 +3,7 @@ import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm, FormDialog } from '../ui/dialog.tsx';
 import { List } from '../ui/list.tsx';
-import { Badge, Copy, Panel, Screen, Time } from '../ui/parts.tsx';
-
-const SOON_MS = 30 * 86_400_000;
-
-/** The end of a certificate's validity, with a warning in the last month. */
-function Expiry({ at }: { readonly at: string }) {
-  const left = Date.parse(at) - Date.now();
-  return (
-    <div>
-      <Time at={at} />{' '}
-      {left < SOON_MS && (
-        <Badge kind={left < 0 ? 'bad' : 'wait'}>
-          {left < 0 ? T.certificates.expired : T.certificates.soon}
-        </Badge>
-      )}
-    </div>
-  );
-}
+import { Copy, Expiry, Panel, Screen } from '../ui/parts.tsx';
 
 /** Client certificates, and the requests to sign them. */
 export function CertificatesScreen({ session: { client } }: { readonly session: Session }) {
@@ -36,7 +19,7 @@ export function CertificatesScreen({ session: { client } }: { readonly session: 
         columns={[
           { title: 'Id', cell: ({ id }) => <code>{id}</code> },
           { title: T.certificates.of, cell: ({ csr_id }) => <code>{csr_id}</code> },
-          { title: T.certificates.expires, cell: ({ expiry }) => <Expiry at={expiry} /> },
+          { title: T.certificates.expires, cell: ({ expiry }) => <Expiry at={expiry} soonDays={30} /> },
         ]}
         actions={({ id }) => (
           <Confirm

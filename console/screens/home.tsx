@@ -5,6 +5,7 @@ import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
 import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { ExpiringPanel } from './expiring.tsx';
 
 const JOBS_SHOWN = 100;
 /** The age from which a backup is too old, as in the rules for alerts. */
@@ -200,7 +201,14 @@ export function HomeScreen({ session }: { readonly session: Session }) {
   return (
     <Screen title={T.home.title}>
       {credential && <Rights {...credential} />}
-      {session.may('usage:read') ? <Account session={session} /> : <p class="empty">{T.home.none}</p>}
+      {session.may('usage:read') ? (
+        <>
+          <Account session={session} />
+          <ExpiringPanel session={session} />
+        </>
+      ) : (
+        <p class="empty">{T.home.none}</p>
+      )}
       <Server />
     </Screen>
   );

@@ -12,6 +12,8 @@ import { Badge, Facts, Loaded, Panel, Screen, Short, Time } from '../ui/parts.ts
 
 const STATUSES = jobStatuses();
 const KINDS = jobKinds();
+/** The statuses of jobs whose reports can be delivered again. */
+const REPORTED = ['done', 'failed', 'unknown'] as const;
 const BADGES = {
   waiting: 'wait',
   sending: 'wait',
@@ -47,23 +49,37 @@ function lastOf(attempts: readonly Attempt[]): string {
 }
 
 /** Jobs, newest first. */
-export function JobsScreen({ session: { client }, params }: ScreenProps) {
-  const { status, kind, after, before } = params;
+export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
+  const { status, after, before } = params;
+  const kind = oneOf(KINDS, params['kind']);
   const jobs = useListing(
     (next_token) => {
-      const filter = { status: oneOf(STATUSES, status), kind: oneOf(KINDS, kind), after, before };
+      const filter = { status: oneOf(STATUSES, status), kind, after, before };
       return client.jobs.list({ ...filter, next_token, limit: 50 });
     },
     [status, kind, after, before],
   );
+  const reported = oneOf(REPORTED, status ?? 'failed');
   return (
     <Screen
       title={T.jobs.title}
       about={T.jobs.about}
       actions={
-        <button type="button" onClick={jobs.reload}>
-          {T.refresh}
-        </button>
+        <>
+          <button type="button" onClick={jobs.reload}>
+            {T.refresh}
+          </button>
+          {may('job:write') && reported !== undefined && (
+            <Confirm
+              label={T.jobs.redeliverAll}
+              question={T.jobs.redeliverAllQuestion(reported)}
+              done={T.jobs.redeliveredAll}
+              kind="primary"
+              onConfirm={() => client.jobs.redeliverMany({ status: reported, kind, after, before })}
+              after={jobs.reload}
+            />
+          )}
+        </>
       }
     >
       <Filter
@@ -124,7 +140,7 @@ function Attempts({ title, of }: { title: string; of: readonly Attempt[] }) {
 /** The reason why a webhook was not delivered; undefined if it was, or was not called yet. */
 function webhookFault({ webhook }: Job): string | undefined {
   const last = webhook?.attempts.at(-1);
-  if (last === undefined || String(last.status_code).startsWith('2')) {
+  if (last === undefined || last.status_code === 200) {
     return undefined;
   }
   return last.status_code === undefined

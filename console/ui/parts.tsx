@@ -118,6 +118,19 @@ export function Badge({ kind, children }: BadgeProps) {
   return <span class={`badge ${kind}`}>{children}</span>;
 }
 
+/** An end of validity, with a warning in its last days and after it. */
+export function Expiry({ at, soonDays }: { readonly at: string; readonly soonDays: number }) {
+  const left = Date.parse(at) - Date.now();
+  return (
+    <div>
+      <Time at={at} />{' '}
+      {left < soonDays * 86_400_000 && (
+        <Badge kind={left < 0 ? 'bad' : 'wait'}>{left < 0 ? T.expired : T.soon}</Badge>
+      )}
+    </div>
+  );
+}
+
 /** A button that copies a text, and announces that. */
 export function Copy({ text }: { readonly text: string }) {
   const [isCopied, setCopied] = useState(false);

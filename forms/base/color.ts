@@ -9,6 +9,17 @@ export const COLORS = {
   error_color: '--vf-error',
 } as const;
 
+/** The part of a browser that knows colours. */
+declare const CSS: { supports(property: string, value: string): boolean };
+
+/** Keywords that every property takes, and that are no colours. */
+const OF_EVERY_PROPERTY = /^(?:inherit|initial|unset|revert|revert-layer)$/i;
+
+/** Returns whether a text is a colour that this browser knows. */
+export function isColor(text: string): boolean {
+  return !OF_EVERY_PROPERTY.test(text) && CSS.supports('color', text);
+}
+
 /** Above this luminance black has more contrast than white; both have about 4.6 to 1 at it. */
 const LUMINANCE_MIDDLE = 0.179;
 

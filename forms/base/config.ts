@@ -2,7 +2,6 @@
 import type { PageConfig, PageField, PageSettings, PageVisit } from '../../server/form/schema.ts';
 import { COLORS } from './color.ts';
 
-const COLOR_NAMES = Object.keys(COLORS) as (keyof typeof COLORS)[];
 /** A data: URL of an image type that the service accepts. */
 const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+$/;
 
@@ -51,7 +50,8 @@ export function readConfig(json: string): PageConfig {
   };
 }
 
-function parse(json: string): unknown {
+/** The value of a JSON text; undefined for any other text. */
+export function parse(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
@@ -121,7 +121,8 @@ function readOptionsOf(given: unknown): PageField['options'] {
 }
 
 function readTheme(given: Members): PageSettings['theme'] {
-  const { logo_image: logo = '', ...colors } = pick(given, [...COLOR_NAMES, 'logo_image']);
+  const names = Object.keys(COLORS) as (keyof typeof COLORS)[];
+  const { logo_image: logo = '', ...colors } = pick(given, [...names, 'logo_image']);
   return {
     style: oneOf(given['style'], ['vault', 'modern']),
     ...colors,

@@ -8,7 +8,7 @@ export interface FormOptions {
   readonly secret: string;
   /** `pcd` (cards), `ach` (bank accounts) or the id of a form that was created. */
   readonly form?: string | undefined;
-  /** The base URL of the service. By default the origin of this script, otherwise that of `url` if it is absolute. */
+  /** The base URL of the service, without a path. By default the origin of this script, otherwise that of `url` if it is absolute. */
   readonly baseUrl?: string | undefined;
   /** True if `baseUrl` is a separate host for forms (`VAULT_FORMS_URL`), which gives them their own origin. */
   readonly formsHost?: boolean | undefined;
@@ -105,7 +105,7 @@ export function planForm(given: FormOptions, scriptBase: string | undefined): Fo
     reject('The option "form" must be pcd, ach or the id of a form.');
   }
   const url = baseUrlOf(options.baseUrl ?? scriptBase ?? base);
-  url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/${mode}/iframe/${form}`;
+  url.pathname = `/v1/${mode}/iframe/${form}`;
   url.search = new URLSearchParams({
     ...(title !== undefined && { title }),
     ...(testing && { testing: 'true' }),
@@ -199,9 +199,15 @@ function baseUrlOf(base: string | undefined): URL {
     return reject('The option "baseUrl" is missing: this script does not come from the service itself.');
   }
   const url = parseUrl(base);
-  return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(base)
+  if (url === null || !/^https?:$/.test(url.protocol) || /[?#@]/.test(base)) {
+    return reject(
+      'The option "baseUrl" must be the https URL of the service, without user, query and fragment.',
+    );
+  }
+  // Below a path the service would share its origin with other programs, whose scripts could read what is typed.
+  return url.pathname === '/'
     ? url
-    : reject('The option "baseUrl" must be the https URL of the service, without user, query and fragment.');
+    : reject(`The service must have a host of its own, as in its VAULT_PUBLIC_URL: ${url.href} has a path.`);
 }
 
 /** The fragment of the frame's address. */

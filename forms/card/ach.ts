@@ -1,13 +1,12 @@
 /** The form for a bank account in the United States. */
-import { plainDigits } from '../fields/digits.ts';
+import { createEdit } from '../fields/digits.ts';
 import { checkAccount, checkName, checkRouting } from '../fields/validate.ts';
 import { createFields, type FormPart, type FormPartContext } from './parts.ts';
 
-/** The length of ABA routing numbers. */
-const ROUTING_DIGITS = 9;
-const ACCOUNT_DIGITS_MAX = 17;
+/** Only separators are removed: a wrong character, or one too many, is for the check to reject. */
+const edit = createEdit({});
 
-/** Creates the fields of the form, which are posted unchanged. */
+/** Creates the fields of the form. */
 export function createAch(context: FormPartContext): FormPart {
   const { texts } = context;
   const fields = createFields(
@@ -17,14 +16,14 @@ export function createAch(context: FormPartContext): FormPart {
         name: 'account_number',
         digits: true,
         attributes: { inputmode: 'numeric' },
-        edit: plainDigits(() => ACCOUNT_DIGITS_MAX),
+        edit,
         problem: checkAccount,
       },
       {
         name: 'routing_number',
         digits: true,
         attributes: { inputmode: 'numeric', placeholder: '123456789' },
-        edit: plainDigits(() => ROUTING_DIGITS),
+        edit,
         problem: checkRouting,
       },
       {
@@ -36,7 +35,7 @@ export function createAch(context: FormPartContext): FormPart {
       },
       {
         name: 'account_holder',
-        attributes: { autocomplete: 'name', autocapitalize: 'words', maxlength: 255 },
+        attributes: { autocomplete: 'name', autocapitalize: 'words' },
         problem: checkName,
       },
     ],

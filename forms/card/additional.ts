@@ -7,6 +7,7 @@ import type { Problem } from '../fields/validate.ts';
 import { type FormPart, type FormPartContext, isChecked, isVisible } from './parts.ts';
 
 const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
+const EMAIL_MAX = 254;
 /** A telephone number with its country's code (E.164), without the shortest ones of single towns. */
 const TEL_DIGITS = { least: 5, most: 15 };
 
@@ -31,19 +32,20 @@ function typed({ type, options }: PageField, locale: string): Typed {
   switch (type) {
     case 'email':
       return {
-        attributes: { type: 'email', autocomplete: 'email', inputmode: 'email', maxlength: 254 },
-        problem: (value) => (EMAIL.test(value) ? undefined : 'email_bad'),
+        // Browsers rewrite the domain of an input of type email to ASCII.
+        attributes: { autocomplete: 'email', inputmode: 'email' },
+        problem: (value) => (value.length <= EMAIL_MAX && EMAIL.test(value) ? undefined : 'email_bad'),
       };
     case 'tel':
       return {
-        attributes: { type: 'tel', autocomplete: 'tel', inputmode: 'tel', maxlength: 32 },
+        attributes: { type: 'tel', autocomplete: 'tel', inputmode: 'tel' },
         problem: (value) => {
           const { length } = digitsOf(value);
           return length >= TEL_DIGITS.least && length <= TEL_DIGITS.most ? undefined : 'tel_bad';
         },
       };
     case 'postal-code':
-      return { attributes: { autocomplete: 'postal-code', autocapitalize: 'characters', maxlength: 16 } };
+      return { attributes: { autocomplete: 'postal-code', autocapitalize: 'characters' } };
     case 'country':
       return { attributes: { autocomplete: 'country' }, list: countriesIn(locale) };
     case 'select':
@@ -75,7 +77,7 @@ export function createAdditional(context: FormPartContext): FormPart {
   };
   const fields: readonly FormField[] = config.settings.additional_fields
     .filter(({ name }) => isVisible(context, name))
-    .map((field) => createField(planOf(field), () => undefined));
+    .map((field) => createField(planOf(field), () => undefined, context.announce));
   return {
     fields,
     posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),

@@ -27,6 +27,10 @@ const NAME_CHARACTERS_MAX = 26;
 /** Longer texts are written smaller. */
 const NAME_CHARACTERS_LARGE = 18;
 const NUMBER_CHARACTERS_LARGE = 19;
+/** What else was pasted into a field has no place on the card. */
+const NUMBER_CHARACTERS_MAX = 23;
+const DATE_CHARACTERS_MAX = 7;
+const CODE_CHARACTERS_MAX = 4;
 
 /** The start of a long name. */
 function shorten(name: string): string {
@@ -66,11 +70,12 @@ export function createCardArt(texts: Texts, highlight: boolean): CardArt {
     element,
     show: ({ number, name, expiry, code, brand }) => {
       amex = brand === AMEX;
-      write(front.number, dotted(number, brand), '', NUMBER_CHARACTERS_LARGE);
+      write(front.number, dotted(number.slice(0, NUMBER_CHARACTERS_MAX), brand), '', NUMBER_CHARACTERS_LARGE);
       write(front.name, shorten(name), texts.name, NAME_CHARACTERS_LARGE);
-      write(front.expiry, expiry, texts.date, NAME_CHARACTERS_LARGE);
-      front.code.textContent = amex ? code || '••••' : '';
-      back.code.textContent = code || '•••';
+      write(front.expiry, expiry.slice(0, DATE_CHARACTERS_MAX), texts.date, NAME_CHARACTERS_LARGE);
+      const shown = code.slice(0, CODE_CHARACTERS_MAX);
+      front.code.textContent = amex ? shown || '••••' : '';
+      back.code.textContent = shown || '•••';
       front.mark.replaceChildren(...(brand === '' ? [] : [brandMark(brand)]));
       refresh();
     },

@@ -2,8 +2,8 @@ import { h } from '../base/dom.ts';
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
 import { brandMark, codeMark } from '../fields/brand-mark.ts';
 import { CARD_ATTRIBUTES } from '../fields/card-attributes.ts';
-import { digitsOf, plainDigits } from '../fields/digits.ts';
-import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
+import { compact, digitsOf, plainDigits } from '../fields/digits.ts';
+import { editExpiry, expiryParts, pickExpiry } from '../fields/expiry-input.ts';
 import type { FormField } from '../fields/field.ts';
 import { editNumber, pickNumber } from '../fields/number-input.ts';
 import { checkCardNumber, checkCode, checkExpiry, checkName } from '../fields/validate.ts';
@@ -47,6 +47,7 @@ function sketch(context: FormPartContext, number: () => string, adornments: Ador
       half,
       attributes: { ...CARD_ATTRIBUTES.expiry, placeholder: context.texts.date },
       edit: editExpiry,
+      paste: pickExpiry,
       problem: (value) => checkExpiry(value, context.now()),
     },
     {
@@ -85,10 +86,6 @@ export function createCard(context: FormPartContext): FormPart {
       codeBox.replaceChildren(codeMark(brand === AMEX));
       const code = fields.find(({ plan }) => plan.name === 'cvv');
       code?.inputs[0]?.setAttribute('placeholder', '1234'.slice(0, codeLengthsOf(brand)[0]));
-      // A verification code of four digits may be too long for another network.
-      if (code !== undefined && code.value() !== '') {
-        code.put(code.value(), 'insertReplacementText');
-      }
     }
     art?.show({ number, name: value('card_holder'), expiry: value('expiry'), code: value('cvv'), brand });
   };
@@ -106,7 +103,7 @@ export function createCard(context: FormPartContext): FormPart {
       const number = value('card_number');
       const digits = digitsOf(number);
       return {
-        card_number: settings.strip_spaces ? digits : number,
+        card_number: settings.strip_spaces ? compact(number) : number,
         card_holder: value('card_holder'),
         cvv: value('cvv'),
         expiry: value('expiry'),

@@ -10,6 +10,8 @@ export interface FormPartContext {
   readonly config: PageConfig;
   readonly texts: Texts;
   readonly now: () => Date;
+  /** Announces a text to screen readers. */
+  readonly announce: (message: string) => void;
 }
 
 /** The fields of a form in order, and the object that they are posted as; empty members are removed later. */
@@ -71,6 +73,6 @@ export function createFields(
         required: texts[`need_${sketch.name}`],
         problem: isChecked(context, sketch.name) ? problem : undefined,
       };
-      return createField(plan, changed);
+      return createField(plan, changed, context.announce);
     });
 }

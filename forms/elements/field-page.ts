@@ -165,7 +165,9 @@ export function showField(
   const [input = h('input')] = part.inputs;
   const said = h('p', { id: 'error', role: 'alert' });
   const show = (wrong: string): void => {
-    const text = texts[wrong as keyof Texts] ?? '';
+    // Which field it is, since those of other frames may be announced at the same time.
+    const name: keyof Texts = wrong === 'required' ? `need_${kind.name}` : (wrong as keyof Texts);
+    const text = texts[name] ?? '';
     said.textContent = fillText(text, { n: codePlaceholder(numberBeside(own)).length });
     input.setAttribute('aria-invalid', String(wrong !== ''));
   };

@@ -96,7 +96,7 @@ function planElement(
   }
   const plan = planForm({ ...endpoint, formsHost: true, label: more['label'] }, base);
   const url = new URL(plan.src);
-  url.pathname = url.pathname.replace(/\/v1\/[^/]+\/iframe\/[^/]+$/, '/forms/element');
+  url.pathname = '/forms/element';
   // The page removes the query from its address, so that loading the address again is not a mere change of the fragment.
   url.search = 'field';
   const fragment = new URLSearchParams(url.hash.slice(1));
@@ -143,7 +143,7 @@ function fill({ iframe }: FrameHandle): void {
 
 type ElementOf = (element: Element | string) => Element;
 
-/** Makes a group of fields. */
+/** Makes a group of fields. Throws a TypeError for wrong options. */
 export function createElements(
   options: ElementsOptions,
   base: string | undefined,
@@ -151,6 +151,8 @@ export function createElements(
 ): Elements {
   // An unguessable, unique name.
   const group = newKey();
+  // Wrong options fail before any field is there.
+  planElement(options, base, { group });
   const frames = new Map<FrameHandle, ElementField>();
   const events = new EventTarget();
   const report: Report = (name, detail) => events.dispatchEvent(new CustomEvent(name, { detail }));

@@ -1,7 +1,9 @@
 /** Elements in markup: `<vault-card-number>` and its like, which are a group if they have the same `url`. */
+import { type Adviser, createAdviser } from '../frame/advice.ts';
+import type { AttributeState } from '../frame/attributes.ts';
 import type { FrameHandle } from '../frame/handle.ts';
 import type { ElementHandle, Elements, ElementsOptions, ElementsReply, RevealOptions } from './host.ts';
-import { type ElementTheme, themeIn } from './theme.ts';
+import { type ElementTheme, parseTheme } from './theme.ts';
 import { ELEMENT_FIELDS, type ElementField } from './visit.ts';
 
 /** A field in markup. Its events are `vault-ready`, `vault-change`, `vault-focus`, `vault-blur`, `vault-submit`, `vault-error`. */
@@ -19,6 +21,13 @@ interface Makers {
   readonly elements: (options: ElementsOptions) => Elements;
   readonly reveal: (options: RevealOptions, container: Element) => FrameHandle;
 }
+
+/** Attributes for the options of a whole group, which the element with the secret gives. */
+const GROUP_ATTRIBUTES: readonly string[] = ['reference', 'metadata', 'locale', 'theme', 'base-url'];
+const FIELD_ATTRIBUTES: readonly string[] = ['url', 'secret', ...GROUP_ATTRIBUTES];
+const REVEAL_ATTRIBUTES: readonly string[] = [
+  ...['url', 'secret', 'token', 'reference', 'field', 'locale', 'theme', 'base-url'],
+];
 
 /** Servers that render pages have no elements. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
@@ -38,21 +47,28 @@ function text(element: Element, name: string): string | undefined {
   return element.getAttribute(name) || undefined;
 }
 
-/** The options in the attributes of an element that has URL and secret; the secret is removed from it. */
-function optionsOf(element: Element): ElementsOptions | undefined {
+type CommonOptions = Omit<ElementsOptions, 'metadata'>;
+
+/** The options in the attributes of an element that has a URL and has had a secret. Throws a TypeError for a wrong theme. */
+function optionsOf(element: Element, secret: string | undefined): CommonOptions | undefined {
   const url = text(element, 'url');
-  const secret = text(element, 'secret');
   if (url === undefined || secret === undefined) {
     return undefined;
   }
-  element.removeAttribute('secret');
-  const metadata = [...new URLSearchParams(text(element, 'metadata') ?? '')];
+  const theme = text(element, 'theme');
   return {
     ...{ url, secret, reference: text(element, 'reference'), locale: text(element, 'locale') },
-    ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }),
-    theme: themeIn(text(element, 'theme')) as ElementTheme, // It is checked where it is used.
+    // Its members are checked where it is used.
+    theme: theme === undefined ? {} : (parseTheme(theme) as ElementTheme),
     baseUrl: text(element, 'base-url'),
   };
+}
+
+/** The same with the metadata of a group. */
+function groupOptionsOf(element: Element, secret: string | undefined): ElementsOptions | undefined {
+  const metadata = [...new URLSearchParams(text(element, 'metadata') ?? '')];
+  const options = optionsOf(element, secret);
+  return options && { ...options, ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }) };
 }
 
 /**
@@ -87,21 +103,29 @@ function enter(
  * script that moved it. With `moveBefore` its frame stays.
  */
 abstract class MovableElement extends Base {
-  static observedAttributes = ['url', 'secret', 'token'];
+  /** Taken from its attribute, where other scripts could read it. */
+  #secret: string | undefined;
+  /** The URL that the secret belongs to, once there is one. */
+  #secretUrl: string | undefined;
+  readonly #adviser: Adviser = createAdviser(this, () => this.attributeState(this.#secret !== undefined));
 
-  abstract enter(): void;
+  /** Called in the page, and again after attributes have changed. `isNew` is true if the secret has come only now. */
+  abstract enter(secret: string | undefined, isNew: boolean): void;
   abstract leave(): void;
+  abstract attributeState(hasSecret: boolean): Omit<AttributeState, 'names'>;
 
   connectedCallback(): void {
+    this.#adviser.start();
     this.#settle();
   }
 
   disconnectedCallback(): void {
+    this.#adviser.stop();
     this.#settle();
   }
 
-  attributeChangedCallback(_: string, before: string | null, now: string | null): void {
-    if (now !== null && now !== before) {
+  attributeChangedCallback(name: string, before: string | null, now: string | null): void {
+    if (now !== before && !(name === 'secret' && now === null)) {
       this.#settle();
     }
   }
@@ -117,7 +141,28 @@ abstract class MovableElement extends Base {
 
   #settle(): void {
     // After all attributes that a script sets.
-    queueMicrotask(() => (this.isConnected ? this.enter() : this.leave()));
+    queueMicrotask(() => {
+      if (this.isConnected) {
+        const isNew = this.#takeSecret();
+        this.enter(this.#secret, isNew);
+      } else {
+        this.leave();
+      }
+    });
+  }
+
+  /** Takes a secret from its attribute, and forgets that of another URL. Returns whether there is a new one. */
+  #takeSecret(): boolean {
+    const url = text(this, 'url');
+    const secret = text(this, 'secret');
+    if (secret !== undefined) {
+      this.#secret = secret;
+      this.removeAttribute('secret');
+    } else if (this.#secretUrl !== undefined && url !== this.#secretUrl) {
+      this.#secret = undefined;
+    }
+    this.#secretUrl = this.#secret === undefined ? undefined : url;
+    return secret !== undefined;
   }
 }
 
@@ -136,25 +181,49 @@ function relay(elements: Elements, field: ElementField, element: Element): (() =
 
 function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldElement {
   return class extends MovableElement implements VaultFieldElement {
+    static observedAttributes = FIELD_ATTRIBUTES;
     #handle: ElementHandle | undefined;
-    /** Kept while the element is outside the page, so that the last field of a group still has the secret. */
+    /** Kept while the element is outside the page, so that the last field of a group still has its options. */
     #place: Place | undefined;
     #url = '';
+    /** The options that this element has given to its group. */
+    #given = '';
     #ends: (() => void)[] = [];
     readonly #join = (elements: Elements): void => this.#mount(elements);
 
-    enter(): void {
+    enter(secret: string | undefined, isNew: boolean): void {
       const url = text(this, 'url') ?? '';
       if (url !== this.#url) {
         this.leave();
         this.#place = undefined;
+        this.#given = '';
       }
       const place = places.get(url) ??
         this.#place ?? { ...{ elements: undefined, options: '', joins: new Set() } };
       places.set(url, place);
       this.#place = place;
       this.#url = url;
-      enter(place, optionsOf(this), makers, this.#join);
+      const options = groupOptionsOf(this, secret);
+      const given = JSON.stringify(options) ?? '';
+      // Without a new secret only the element that has given the options changes them.
+      const mayGive = isNew || place.elements === undefined || place.options === this.#given;
+      enter(place, mayGive ? options : undefined, makers, this.#join);
+      this.#given = given === place.options ? given : this.#given;
+    }
+
+    attributeState(hasSecret: boolean): Omit<AttributeState, 'names'> {
+      const { elements, options, joins } = this.#place ?? {};
+      // One warning is enough for a group.
+      const isFirst = [...(joins ?? [])][0] === this.#join;
+      const isUsed = elements === undefined || options === this.#given;
+      return {
+        known: FIELD_ATTRIBUTES,
+        missing: [
+          ...(this.#url === '' ? ['url'] : []),
+          ...(elements === undefined && isFirst && !hasSecret ? ['secret'] : []),
+        ],
+        unused: isUsed ? [] : GROUP_ATTRIBUTES.filter((name) => this.hasAttribute(name)),
+      };
     }
 
     leave(): void {
@@ -201,25 +270,29 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
 
 function revealClass({ reveal }: Makers): new () => HTMLElement {
   return class extends MovableElement {
+    static observedAttributes = REVEAL_ATTRIBUTES;
     #frame: FrameHandle | undefined;
-    /** Kept while the element is outside the page. */
-    #options: ElementsOptions | undefined;
     #shown = '';
 
-    enter(): void {
-      this.#options = optionsOf(this) ?? this.#options;
-      const token = text(this, 'token');
-      const shown = JSON.stringify([this.#options, token]);
+    enter(secret: string | undefined): void {
+      const options = optionsOf(this, secret);
+      const [token, field] = [text(this, 'token'), text(this, 'field')];
+      const shown = JSON.stringify([options, token, field]);
       if (shown !== this.#shown) {
         this.leave();
       }
-      if (this.#frame === undefined && this.#options !== undefined && token !== undefined) {
-        this.#shown = shown;
+      this.#shown = shown;
+      if (this.#frame === undefined && options !== undefined && token !== undefined) {
         this.style.display ||= 'block';
-        this.#frame = reveal({ ...this.#options, token, field: text(this, 'field') }, this);
+        this.#frame = reveal({ ...options, token, field }, this);
         this.#frame.on('ready', (detail) => this.dispatchEvent(new CustomEvent('vault-ready', { detail })));
         this.#frame.on('error', (detail) => this.dispatchEvent(new CustomEvent('vault-error', { detail })));
       }
+    }
+
+    attributeState(hasSecret: boolean): Omit<AttributeState, 'names'> {
+      const lacking = ['url', 'token'].filter((name) => text(this, name) === undefined);
+      return { known: REVEAL_ATTRIBUTES, missing: [...lacking, ...(hasSecret ? [] : ['secret'])] };
     }
 
     leave(): void {

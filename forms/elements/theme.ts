@@ -1,4 +1,6 @@
 /** The style of a field from the page around: few properties with harmless values, none that could hide or cover it. */
+import { isColor } from '../base/color.ts';
+import { parse } from '../base/config.ts';
 
 /** A colour without transparency: `#rgb`, `#rrggbb`, `rgb(1, 2, 3)` or a name. */
 const COLOUR =
@@ -22,7 +24,9 @@ interface Property {
   readonly fits: (value: string) => boolean;
 }
 
-const colour = matching(COLOUR);
+function colour(value: string): boolean {
+  return COLOUR.test(value) && isColor(value);
+}
 
 /** Each member of a theme. */
 const PROPERTIES = {
@@ -43,13 +47,13 @@ const PROPERTIES = {
 /** The style of a field, such as `{ color: '#222', fontSize: '16px' }`. */
 export type ElementTheme = { readonly [Name in keyof typeof PROPERTIES]?: string | undefined };
 
-/** The theme in a JSON text; an empty one for any other text. */
-export function themeIn(text: string | null | undefined): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text || '{}'));
-  } catch {
-    return {};
+/** The theme in a JSON text. Throws a TypeError for any other text. */
+export function parseTheme(text: string): Readonly<Record<string, unknown>> {
+  const theme = parse(text);
+  if (typeof theme !== 'object' || theme === null || Array.isArray(theme)) {
+    throw new TypeError('The attribute "theme" must be a JSON object, such as {"color":"#222"}.');
   }
+  return { ...theme };
 }
 
 function isName(name: string): name is keyof typeof PROPERTIES {

@@ -1,4 +1,4 @@
-import { themeIn } from './theme.ts';
+import { members, parse } from '../base/config.ts';
 
 /** Names of the fields, as a page gives them. */
 export const ELEMENT_FIELDS = ['card-number', 'card-expiry', 'card-cvc', 'card-holder', 'iban'] as const;
@@ -28,6 +28,6 @@ export function readElementVisit(hash: string): ElementVisit {
     ...{ unique_id: text('unique_id') ?? '', secret: text('secret') ?? '' },
     ...{ reference: text('reference'), metadata: text('metadata'), locale: text('locale') },
     ...{ token: text('token'), shows: text('shows') ?? 'card_number' },
-    theme: themeIn(text('theme')),
+    theme: members(parse(text('theme') ?? '')),
   };
 }

@@ -4,7 +4,7 @@
  */
 export const CARD_ATTRIBUTES = {
   card_number: { autocomplete: 'cc-number', inputmode: 'numeric', placeholder: '1234 1234 1234 1234' },
-  card_holder: { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 255 },
+  card_holder: { autocomplete: 'cc-name', autocapitalize: 'words' },
   expiry: { autocomplete: 'cc-exp', inputmode: 'numeric' },
   cvv: { autocomplete: 'cc-csc', inputmode: 'numeric' },
 } as const;

@@ -1,20 +1,51 @@
-/** Digits of several scripts, and editing of a field of digits that keeps the position of the caret. */
+/** Digits of all scripts, and editing of a field of digits or letters that keeps the position of the caret. */
 
-/** The zeros of other decimal digits: fullwidth, Arabic-Indic, Persian and Urdu. */
-const ZEROS = [0xff10, 0x660, 0x6f0];
+const DIGIT = /\p{Nd}/u;
+/** Spaces, dashes, and invisible characters such as marks of direction: numbers are written and copied with them. */
+const SEPARATORS = /[\s\p{Cf}\p{Pd}\u2212]+/gu;
+/** The most words of a text in which a value is searched, and the most characters that a value has. */
+const WORDS_MAX = 50;
+const VALUE_MAX = 40;
 
-/** The text with such digits replaced by ASCII ones; every character keeps its position. */
+/** The text with the digits of all scripts as ASCII digits. Unicode has the ten digits of a script in order. */
 export function asciiDigits(text: string): string {
-  return text.replace(/[０-９٠-٩۰-۹]/g, (digit) => {
-    const unit = digit.charCodeAt(0);
-    const zero = ZEROS.find((start) => unit >= start && unit < start + 10) ?? unit;
-    return String(unit - zero);
+  return text.replace(/(?!\d)\p{Nd}/gu, (digit) => {
+    const point = digit.codePointAt(0) ?? 0;
+    let below = 0;
+    while (DIGIT.test(String.fromCodePoint(point - below - 1))) {
+      below += 1;
+    }
+    return String(below % 10);
   });
 }
 
-/** The digits of a text, of any of those scripts, as ASCII digits. */
+/** The digits of a text, of any script, as ASCII digits. */
 export function digitsOf(text: string): string {
   return asciiDigits(text).replace(/\D/g, '');
+}
+
+/** The text without separators, with ASCII digits. */
+export function compact(text: string): string {
+  return asciiDigits(text).replace(SEPARATORS, '');
+}
+
+/**
+ * The first value in a text that is one word or consecutive ones, whatever is between them. `read` returns the value
+ * of the joined words. A letter or digit at a word is part of it, so that no value is made by dropping one.
+ */
+export function findValue(text: string, read: (joined: string) => string | undefined): string | undefined {
+  const words = (asciiDigits(text).match(/[A-Za-z\d]+/g) ?? []).slice(0, WORDS_MAX);
+  for (let start = 0; start < words.length; start++) {
+    let joined = '';
+    for (const word of words.slice(start)) {
+      joined += word;
+      const value = joined.length > VALUE_MAX ? undefined : read(joined);
+      if (value !== undefined) {
+        return value;
+      }
+    }
+  }
+  return undefined;
 }
 
 /** One change of a field: its text before, its text now, the caret, and the event's `inputType`. */
@@ -34,51 +65,87 @@ export interface Edited {
 /** Formats a field after a change. */
 export type Edit = (typed: Typed) => Edited;
 
+/** The characters of a field. */
+export interface Shape {
+  /** Characters that the field does not have, with the flag `g`. By default it has all but separators. */
+  readonly foreign?: RegExp;
+  /** Changes the notation of a text without separators. */
+  readonly tidy?: (text: string) => string;
+  /** Adds spaces between groups. */
+  readonly format?: (plain: string) => string;
+  /** More characters cannot be typed. */
+  readonly lengthMax?: (plain: string) => number;
+  /** The value in a text that came at once; undefined if there is none. */
+  readonly pick?: (text: string) => string | undefined;
+}
+
 function isInsert(kind: string): boolean {
   return !kind.startsWith('delete');
 }
 
-/** The position after a number of digits; after an insertion also after the following separator. */
-function placeAfter(text: string, count: number, skipSeparator: boolean): number {
+/**
+ * True for a single key. Texts that came at once were pasted, dropped, dictated or filled in; browsers report that in
+ * different ways.
+ */
+export function isKey({ before, value, kind }: Typed): boolean {
+  return !isInsert(kind) || (kind === 'insertText' && value.length - before.length <= 1);
+}
+
+/** The position after a number of characters; after an insertion also after the following space. */
+function placeAfter(text: string, count: number, skipSpace: boolean): number {
   let left = count;
   let at = 0;
   while (at < text.length && left > 0) {
-    left -= /\d/.test(text.charAt(at)) ? 1 : 0;
+    left -= text.charAt(at) === ' ' ? 0 : 1;
     at += 1;
   }
-  while (skipSeparator && at < text.length && /\D/.test(text.charAt(at))) {
-    at += 1;
-  }
-  return at;
+  return skipSpace && text.charAt(at) === ' ' ? at + 1 : at;
+}
+
+function same(text: string): string {
+  return text;
 }
 
 /**
- * Formats a field of digits after a change. The caret stays between the same digits. Deleting a separator deletes the
- * digit next to it. A digit that is typed into a full field is ignored, so that none is lost at the end.
+ * An edit that never changes a value unseen. A key that the field does not have, or that would be one too many, has no
+ * effect. A text that came at once is taken whole: without its separators, or unchanged if it has foreign characters,
+ * so that the check rejects it. The caret stays between the same characters. Deleting a space deletes the character
+ * next to it.
  */
-export function editDigits(
-  { before, value, caret, kind }: Typed,
-  format: (digits: string) => string,
-  lengthMax: (digits: string) => number,
-): Edited {
-  const had = digitsOf(before);
-  let digits = digitsOf(value);
-  let at = digitsOf(value.slice(0, caret)).length;
-  if (digits === had && value.length < before.length && !isInsert(kind)) {
-    const cut = kind === 'deleteContentForward' ? at : at - 1;
-    digits = cut < 0 ? digits : digits.slice(0, cut) + digits.slice(cut + 1);
-    at = Math.min(at, Math.max(cut, 0));
-  }
-  if (digits.length > lengthMax(digits)) {
-    const full = kind === 'insertText' && had.length === lengthMax(had);
-    at -= full ? digits.length - had.length : 0;
-    digits = full ? had : digits.slice(0, lengthMax(digits));
-  }
-  const text = format(digits);
-  return { value: text, caret: placeAfter(text, at, isInsert(kind)) };
+export function createEdit({ foreign = /(?!)/g, tidy = same, format = same, lengthMax, pick }: Shape): Edit {
+  const written = (text: string): string => tidy(compact(text));
+  const plain = (text: string): string => written(text).replace(foreign, '');
+  const isForeign = (text: string): boolean => written(text).search(foreign) >= 0;
+  return (typed) => {
+    const { before, value, caret, kind } = typed;
+    const byKey = isKey(typed);
+    const picked = byKey ? undefined : pick?.(value);
+    if (picked !== undefined) {
+      const text = format(picked);
+      return { value: text, caret: text.length };
+    }
+    if (isForeign(value) && (!byKey || isForeign(before))) {
+      return { value, caret };
+    }
+    const had = plain(before);
+    let text = plain(value);
+    let at = plain(value.slice(0, caret)).length;
+    if (text === had && value.length < before.length && !isInsert(kind)) {
+      const cut = kind === 'deleteContentForward' ? at : at - 1;
+      text = cut < 0 ? text : text.slice(0, cut) + text.slice(cut + 1);
+      at = Math.min(at, Math.max(cut, 0));
+    }
+    const isTooMany = kind === 'insertText' && text.length > had.length;
+    if (byKey && isTooMany && lengthMax !== undefined && text.length > lengthMax(text)) {
+      at -= text.length - had.length;
+      text = had;
+    }
+    const shown = format(text);
+    return { value: shown, caret: placeAfter(shown, at, isInsert(kind)) };
+  };
 }
 
-/** An edit for a field of digits without separators. */
+/** An edit for a field of digits without groups. */
 export function plainDigits(lengthMax: () => number): Edit {
-  return (typed) => editDigits(typed, (digits) => digits, lengthMax);
+  return createEdit({ foreign: /\D/g, lengthMax });
 }

@@ -1,5 +1,5 @@
 /** An expiry date that is typed, pasted or filled in by the browser; always shown as MM/YY. */
-import { asciiDigits, digitsOf, type Edit } from './digits.ts';
+import { asciiDigits, digitsOf, type Edit, isKey } from './digits.ts';
 
 /** A calendar month: `month` from 1 to 12, `year` with four digits. */
 export interface Expiry {
@@ -12,17 +12,70 @@ const CENTURY = 2000;
 /** Later dates are typing mistakes. */
 const YEARS_AHEAD_MAX = 50;
 
-/** Accepted notations. */
-const FORMS = [
-  /^(?<month>\d{1,2})\s*\D\s*(?<year>\d{4}|\d{2})$/,
-  /^(?<year>\d{4})\s*\D\s*(?<month>\d{1,2})(?:\D\d{1,2})?$/,
-  /^(?<month>\d{2})(?<year>\d{4}|\d{2})$/,
+/** Languages of the names of months, in addition to that of the browser. */
+const LANGUAGES = ['en', 'de', 'fr', 'es', 'ar'];
+/** The least letters of a name of a month. */
+const NAME = /\p{L}{3,}/gu;
+/** A time after a date. */
+const TIME = /(?<=\d)[T ]\s*\d\d?:\d\d.*$/;
+/** Up to three numbers, with any label before them, and no Latin letters between and after them. */
+const NUMBERS =
+  /^(?:\D*[^\p{Script=Latin}\d])?(\d+)(?:[^\p{Script=Latin}\d]{1,6}(\d+))?(?:[^\p{Script=Latin}\d]{1,6}(\d+))?[^\p{Script=Latin}\d]*$/u;
+/**
+ * Accepted orders of the numbers. A day, which some programs add, must not be taken for the month: it is over 12, or
+ * equal to the month.
+ */
+const ORDERS = [
+  /^(?<month>\d{1,2})\/(?<year>(?:20)?\d\d)$/,
+  /^(?<month>\d\d)(?<year>(?:20)?\d\d)$/,
+  /^(?<year>20\d\d)\/(?<month>\d{1,2})(?:\/\d{1,2})?$/,
+  /^(?<year>20\d\d)(?<month>\d\d)(?:\d\d)?$/,
+  /^(?<month>\d{1,2})\/(?:1[3-9]|2\d|3[01]|\k<month>)\/(?<year>20\d\d)$/,
+  /^(?:1[3-9]|2\d|3[01])\/(?<month>\d{1,2})\/(?<year>20\d\d)$/,
 ];
 
-/** Parses 01/30, 1/30, 0130, 01/2030, 012030 and 2030-01. Undefined for other texts and invalid months. */
+/** Longer texts hold more than a date. */
+const TEXT_MAX = 64;
+/** The beginning of a date that is still typed. */
+const START = /^[\d\s/.-]{0,3}$/;
+
+/** A text for comparisons, without accents and capitals. */
+function folded(text: string): string {
+  return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+}
+
+/** The month with this name or abbreviation in any of the languages, from 1; 0 for other words. */
+function monthNamed(word: string): number {
+  for (const language of [...LANGUAGES, undefined]) {
+    const { format } = new Intl.DateTimeFormat(language, { month: 'long' });
+    for (let month = 0; month < 12; month++) {
+      if (folded(format(new Date(CENTURY, month))).startsWith(folded(word))) {
+        return month + 1;
+      }
+    }
+  }
+  return 0;
+}
+
+/** The text with names of months as numbers. */
+function numbered(text: string): string {
+  return text.replace(NAME, (word) => ` ${monthNamed(word) || word} `).replace(' de ', ' ');
+}
+
+/**
+ * Parses a date in the notations of people and of programs that fill fields: 01/30, 1/30, 0130, 01/2030, 012030,
+ * 2030-01, 203001, 2030-01-31, 31.01.2030, January 2030, and others with a label before them. Undefined for other
+ * texts, invalid months, and years of other centuries.
+ */
 export function parseExpiry(text: string): Expiry | undefined {
-  for (const form of FORMS) {
-    const { month, year } = form.exec(asciiDigits(text).trim())?.groups ?? {};
+  const plain = asciiDigits(text.slice(0, TEXT_MAX + 1)).replace(TIME, '');
+  if (plain.length > TEXT_MAX) {
+    return undefined;
+  }
+  const [, ...numbers] = NUMBERS.exec(numbered(plain)) ?? [];
+  const written = numbers.filter(Boolean).join('/');
+  for (const order of ORDERS) {
+    const { month, year } = order.exec(written)?.groups ?? {};
     if (month !== undefined && year !== undefined && Number(month) >= 1 && Number(month) <= 12) {
       return { month: Number(month), year: year.length === 2 ? CENTURY + Number(year) : Number(year) };
     }
@@ -81,15 +134,28 @@ function partsOf(text: string, inserting: boolean): [string, string] {
   return [digits.slice(0, 2), digits.slice(2)];
 }
 
-/** Formats the expiry field: adds the slash, and a leading zero to the month. */
-export const editExpiry: Edit = ({ before, value, caret, kind }) => {
-  const inserting = !kind.startsWith('delete');
-  // Several characters at once were filled in, dictated or pasted; browsers report that in different ways.
-  const typing = !inserting || (kind === 'insertText' && value.length - before.length <= 1);
-  const date = typing ? undefined : parseExpiry(value);
-  if (date !== undefined) {
-    return { value: showExpiry(date), caret: 5 };
+/** The date in a pasted text as MM/YY. */
+export function pickExpiry(text: string): string | undefined {
+  const date = parseExpiry(text);
+  return date && showExpiry(date);
+}
+
+/**
+ * Formats the expiry field: adds the slash, and a leading zero to the month. A text that came at once is understood
+ * whole, or stays as it is, so that the check rejects it.
+ */
+export const editExpiry: Edit = (typed) => {
+  const { before, value, caret, kind } = typed;
+  if (!isKey(typed)) {
+    const date = pickExpiry(value);
+    if (date !== undefined) {
+      return { value: date, caret: date.length };
+    }
+    if (!START.test(asciiDigits(value))) {
+      return { value, caret };
+    }
   }
+  const inserting = !kind.startsWith('delete');
   // Deleting the slash deletes the digit before it.
   const lostSlash = !inserting && value === before.replace('/', '') && caret === value.length;
   const text = asciiDigits(lostSlash ? value.slice(0, -1) : value);

@@ -50,6 +50,8 @@ export interface FormField extends Part {
   readonly element: HTMLElement;
   /** Checks the value, shows the error, and returns whether there is none. */
   check(): boolean;
+  /** Checks a value when the focus has left the field, and announces the error of a new one. */
+  leave(): void;
   /** Shows a message at the field, or none. */
   showError(message: string | undefined): void;
 }

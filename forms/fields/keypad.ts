@@ -44,9 +44,7 @@ export function createKeypad(fields: readonly FormField[], texts: Texts): Keypad
       const parts = [field.element, open?.element];
       if (open?.field === field && document.hasFocus() && !parts.some((part) => part?.contains(focused))) {
         close();
-        if (field.value() !== '') {
-          field.check();
-        }
+        field.leave();
       }
     });
   for (const field of fields) {
@@ -99,8 +97,8 @@ function build(field: FormField, texts: Texts, close: () => void): HTMLElement {
   const done = key(
     'vf-key-done',
     () => {
-      field.inputs[0]?.focus();
       field.check();
+      field.inputs[0]?.focus();
       close();
     },
     texts.close,

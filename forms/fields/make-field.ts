@@ -30,8 +30,15 @@ function partOf(plan: FieldPlan, changed: () => void): Part {
   return create(plan, changed);
 }
 
-/** Creates a field; `changed` is called after every change of its value. */
-export function createField(plan: FieldPlan, changed: () => void): FormField {
+/**
+ * Creates a field; `changed` is called after every change of its value. `announce` tells screen readers of an error
+ * when the focus is elsewhere; at the field itself they read its description.
+ */
+export function createField(
+  plan: FieldPlan,
+  changed: () => void,
+  announce: (message: string) => void,
+): FormField {
   const part = partOf(plan, changed);
   const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
   const element = frameOf(plan);
@@ -54,21 +61,33 @@ export function createField(plan: FieldPlan, changed: () => void): FormField {
     }
     return plan.problem?.(value);
   };
+  // True for a value that was not checked yet.
+  let isNew = false;
   // An error is shown until it is corrected. A new one is not shown before the focus leaves the field.
   element.addEventListener('input', () => {
+    isNew = true;
     if (said !== undefined && problem() !== said) {
       complain(undefined);
+      announce('');
     }
   });
+  const check = (): boolean => {
+    isNew = false;
+    const message = problem();
+    complain(message);
+    return message === undefined;
+  };
   return {
     ...part,
     plan,
     element,
     showError: complain,
-    check: () => {
-      const message = problem();
-      complain(message);
-      return message === undefined;
+    check,
+    leave: () => {
+      const isUnheard = isNew;
+      if (part.value() !== '' && !check() && isUnheard) {
+        announce(`${plan.label}: ${said}`);
+      }
     },
   };
 }

@@ -57,12 +57,14 @@ export function createText(plan: FieldPlan, changed: () => void): Part {
       settle(event instanceof InputEvent ? event.inputType : '');
     }
   });
-  // Programs that fill fields may tell of it by this event alone.
-  input.addEventListener('change', () => {
-    if (input.value !== before) {
-      settle('');
-    }
-  });
+  // Programs that fill fields may tell of it by one of these events alone.
+  for (const type of ['change', 'blur']) {
+    input.addEventListener(type, () => {
+      if (input.value !== before) {
+        settle('');
+      }
+    });
+  }
   input.addEventListener('compositionend', () => settle('insertText'));
   input.addEventListener('paste', (event) => {
     const whole = plan.paste?.(event.clipboardData?.getData('text') ?? '');

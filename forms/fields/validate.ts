@@ -2,7 +2,7 @@
 
 import type { Texts } from '../messages/en.ts';
 import { brandOf, codeLengthsOf, lengthsOf } from './brand.ts';
-import { asciiDigits, digitsOf } from './digits.ts';
+import { compact, digitsOf } from './digits.ts';
 import { expiryState, parseExpiry } from './expiry-input.ts';
 import { isCardNumber } from './number-input.ts';
 
@@ -11,16 +11,18 @@ export type Problem = keyof Texts;
 
 /** More digits than names have. */
 const NAME_DIGITS_MAX = 8;
+const ROUTING = /^(?:0\d|1[0-2]|2[1-9]|3[0-2]|6[1-9]|7[0-2]|80)\d{7}$/;
 /** The weights of the ABA checksum. */
 const ROUTING_WEIGHTS = [3, 7, 1];
 
 /** A number that is shorter than all lengths of its network is incomplete; other ones are invalid. */
 export function checkCardNumber(value: string): Problem | undefined {
-  const digits = digitsOf(value);
+  const digits = compact(value);
   if (isCardNumber(digits)) {
     return undefined;
   }
-  return digits.length < Math.min(...lengthsOf(brandOf(digits))) ? 'number_short' : 'number_bad';
+  const isShort = digits.length < Math.min(...lengthsOf(brandOf(digits)));
+  return isShort && /^\d+$/.test(digits) ? 'number_short' : 'number_bad';
 }
 
 /** A name is any text that is not a number: people type the number into it by mistake. */
@@ -40,17 +42,22 @@ export function checkExpiry(value: string, now: Date): Problem | undefined {
 
 /** Three digits, or four for American Express. `number` is the value of the number field. */
 export function checkCode(value: string, number: string): Problem | undefined {
-  return codeLengthsOf(brandOf(digitsOf(number))).includes(digitsOf(value).length) ? undefined : 'cvv_bad';
+  const code = compact(value);
+  const fits = codeLengthsOf(brandOf(digitsOf(number))).includes(code.length);
+  return fits && /^\d+$/.test(code) ? undefined : 'cvv_bad';
 }
 
-/** Nine digits with the checksum of the American Bankers Association. */
+/**
+ * Nine digits with the checksum of the American Bankers Association, and a prefix in use: 00 of the government, 01 to 12
+ * and 21 to 32 of the Federal Reserve's districts, 61 to 72 of electronic transactions, 80 of traveller's cheques.
+ */
 export function checkRouting(value: string): Problem | undefined {
-  const digits = asciiDigits(value);
+  const digits = compact(value);
   const sum = [...digits].reduce((all, digit, at) => all + Number(digit) * (ROUTING_WEIGHTS[at % 3] ?? 0), 0);
-  return /^\d{9}$/.test(digits) && sum > 0 && sum % 10 === 0 ? undefined : 'routing_bad';
+  return ROUTING.test(digits) && sum > 0 && sum % 10 === 0 ? undefined : 'routing_bad';
 }
 
 /** 4 to 17 digits, as in ACH files. */
 export function checkAccount(value: string): Problem | undefined {
-  return /^\d{4,17}$/.test(asciiDigits(value)) ? undefined : 'account_bad';
+  return /^\d{4,17}$/.test(compact(value)) ? undefined : 'account_bad';
 }

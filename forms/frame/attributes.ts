@@ -1,4 +1,4 @@
-/** The attributes of `<vault-card-form>` and the options that they stand for. */
+/** The attributes of `<vault-card-form>` and the options that they stand for, and advice about those of any element. */
 import type { FormOptions } from '../base/options.ts';
 
 const TEXTS = {
@@ -24,18 +24,33 @@ export const FORM_ATTRIBUTES: readonly string[] = [
   'extra-data',
 ];
 
-const OF_EVERY_ELEMENT = /^(?:id|class|style|slot|hidden|title|lang|dir|(?:data|aria)-.*)$/;
+/** Attributes that any element may have, and those of frameworks, whose names no option has. */
+const OF_EVERY_ELEMENT =
+  /^(?:id|class|style|slot|part|hidden|title|lang|dir|role|tabindex|inert|translate|nonce|(?:data|aria)-.*|on.+|_.*|.*[^\w-].*)$/;
 
-/** A warning for developers about unknown and missing attributes, or undefined. */
-export function adviceFor(names: readonly string[], missing: readonly string[]): string | undefined {
-  const unknown = names.filter(
-    (name) => name !== 'secret' && !FORM_ATTRIBUTES.includes(name) && !OF_EVERY_ELEMENT.test(name),
-  );
+/** The attributes of an element, and what they lack. */
+export interface AttributeState {
+  readonly names: readonly string[];
+  readonly known: readonly string[];
+  /** Attributes without which nothing is shown. */
+  readonly missing: readonly string[];
+  /** Attributes of a group whose options another element has given. */
+  readonly unused?: readonly string[];
+}
+
+/** A warning about attributes without effect and missing ones, or undefined. */
+export function adviceFor(
+  tag: string,
+  { names, known, missing, unused = [] }: AttributeState,
+): string | undefined {
+  const unknown = names.filter((name) => !known.includes(name) && !OF_EVERY_ELEMENT.test(name));
   const parts = [
     unknown.length > 0 && `does not know: ${unknown.join(', ')}`,
     missing.length > 0 && `shows nothing without: ${missing.join(', ')}`,
+    unused.length > 0 &&
+      `does not use, because another element of its group has the secret: ${unused.join(', ')}`,
   ].filter((part) => part !== false);
-  return parts.length > 0 ? `<vault-card-form> ${parts.join('; ')}.` : undefined;
+  return parts.length > 0 ? `<${tag}> ${parts.join('; ')}.` : undefined;
 }
 
 /**

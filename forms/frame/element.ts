@@ -1,7 +1,8 @@
 /** The element `<vault-card-form>`: a form that is mounted by attributes alone. */
 
 import type { FormOptions } from '../base/options.ts';
-import { adviceFor, FORM_ATTRIBUTES, optionsOf } from './attributes.ts';
+import { type Adviser, createAdviser } from './advice.ts';
+import { type AttributeState, FORM_ATTRIBUTES, optionsOf } from './attributes.ts';
 import { EVENTS } from './events.ts';
 import type { FormEvents, FormHandle } from './handle.ts';
 
@@ -13,22 +14,21 @@ export interface VaultCardFormElement extends HTMLElement {
   reset(): void;
 }
 
-/** Time to set attributes one after another; those without a value by then are missing. */
-const ADVICE_MS = 1000;
-
 /** Servers that render pages have no elements: there the script does nothing. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
+
+const ATTRIBUTES: readonly string[] = [...FORM_ATTRIBUTES, 'secret'];
 
 type MountForm = (container: Element, options: FormOptions) => FormHandle;
 
 /** An element that holds the form of its attributes, and makes it again when they change. */
 class CardFormElement extends Base {
-  static observedAttributes = [...FORM_ATTRIBUTES, 'secret'];
+  static observedAttributes = ATTRIBUTES;
   #secret: string | undefined;
   #handle: FormHandle | undefined;
   #isWaiting = false;
-  #isAdvised = false;
   readonly #mountForm: MountForm;
+  readonly #adviser: Adviser = createAdviser(this, () => this.#attributes());
 
   constructor(mountForm: MountForm) {
     super();
@@ -37,10 +37,11 @@ class CardFormElement extends Base {
 
   connectedCallback(): void {
     this.#remount();
-    setTimeout(() => this.#advise(), ADVICE_MS);
+    this.#adviser.start();
   }
 
   disconnectedCallback(): void {
+    this.#adviser.stop();
     this.#destroy();
   }
 
@@ -90,13 +91,9 @@ class CardFormElement extends Base {
     this.#handle = handle;
   }
 
-  #advise(): void {
+  #attributes(): Omit<AttributeState, 'names'> {
     const missing = [this.getAttribute('url') ? '' : 'url', this.#secret ? '' : 'secret'].filter(Boolean);
-    const advice = adviceFor(this.getAttributeNames(), missing);
-    if (this.isConnected && !this.#isAdvised && advice !== undefined) {
-      this.#isAdvised = true;
-      console.warn(advice);
-    }
+    return { known: ATTRIBUTES, missing };
   }
 
   #destroy(): void {

@@ -1,3 +1,4 @@
+import { advise } from '../base/advise.ts';
 import type { FormPlan } from '../base/options.ts';
 import { checkEvent, createWait, EVENTS } from './events.ts';
 import { frameHeight, messageFrom } from './heard.ts';
@@ -80,6 +81,9 @@ export function mountFrame(container: Element, plan: FormPlan, names: readonly s
   const events = new EventTarget();
   const wait = createWait(view, () => {
     form.isLate = true;
+    advise(
+      `No form came from ${new URL(plan.src).origin}: it must be the VAULT_PUBLIC_URL of the vault, in frame-src of this page's policy.`,
+    );
     report(events, { type: 'vault.error', status: 0, code: 'form_unavailable' });
   });
   const form: Mounted = {
@@ -147,6 +151,10 @@ function hear(form: Mounted, event: MessageEvent): void {
     start(form);
   } else if (message.type === 'vault.height') {
     iframe.style.height = `${frameHeight(message.height)}px`;
+  } else if (message.type === 'vault.error' && !form.isReady) {
+    // The page could not load its script, and will not be ready.
+    form.wait.end();
+    form.isLate = true;
   }
   report(events, message);
 }

@@ -1,3 +1,4 @@
+import { advise } from '../base/advise.ts';
 import { UNCONNECTED } from './failure-text.ts';
 import { checkCapture, type EndpointAddress, postCapture } from './sealed.ts';
 import type { PageContext } from './shell.ts';
@@ -27,10 +28,21 @@ export async function storeBody(
   return outcome;
 }
 
+/** Names the setting for developers where the first request of a page gets no reply. */
+function adviseUnreachable({ config: { api, testing } }: PageContext, outcome: Outcome): Outcome {
+  if ('failure' in outcome && outcome.failure.code === 'network') {
+    const setting = testing ? 'VAULT_STAGING_URL' : 'VAULT_PUBLIC_URL';
+    advise(`This form got no reply from ${api}, which ${setting} of the vault names.`);
+  }
+  return outcome;
+}
+
 /** Checks that the endpoint of the visit accepts data. */
 export async function checkEndpoint(context: PageContext & CallDeps): Promise<Outcome> {
   const endpoint = addressOf(context);
-  return endpoint === undefined ? { failure: UNCONNECTED } : checkCapture(endpoint, context);
+  return endpoint === undefined
+    ? { failure: UNCONNECTED }
+    : adviseUnreachable(context, await checkCapture(endpoint, context));
 }
 
 /** Reads the item of the visit. */
@@ -43,5 +55,6 @@ export async function readItem(context: PageContext & CallDeps): Promise<Outcome
   const { api, unique_id, secret } = endpoint;
   const query = { token, reference, form_type: context.config.form_type };
   const url = callUrl(api, 'retrieve', unique_id, query);
-  return call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, context);
+  const headers = { 'X-Vault-Retrieve-Secret': secret };
+  return adviseUnreachable(context, await call(url, { headers }, context));
 }

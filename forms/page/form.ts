@@ -105,8 +105,8 @@ function watchField(field: FormField, { art }: FormPart): void {
     }
     art?.focus(undefined);
     afterPress(() => {
-      if (field.value() !== '' && !field.element.contains(document.activeElement)) {
-        field.check();
+      if (!field.element.contains(document.activeElement)) {
+        field.leave();
       }
     });
   });
@@ -151,8 +151,8 @@ export function report({ status, code, error }: CallFailure, { send }: FormConte
 const ENDED = ['endpoint_gone', 'endpoint_refused'];
 
 /**
- * Checks the endpoint, so that no card is typed into a form that cannot store it. An error is shown in place of the form,
- * unless the form is being sent. The returned function gives that error.
+ * Checks the endpoint, so that no card is typed into a form that cannot store it. A final error is shown in place of the
+ * form, and a missing reply in the form, unless the form is being sent. The returned function gives the final error.
  */
 function watchEnd(
   context: FormContext,
@@ -162,11 +162,19 @@ function watchEnd(
 ): () => CallFailure | undefined {
   let ended: CallFailure | undefined;
   const end = (outcome: Outcome): void => {
-    if ('failure' in outcome && ENDED.includes(outcome.failure.code) && !isSending()) {
+    if (!('failure' in outcome) || isSending()) {
+      return;
+    }
+    const { failure } = outcome;
+    const text = context.texts[failureText(failure)];
+    if (ENDED.includes(failure.code)) {
       clear();
-      ended = outcome.failure;
-      view.showEnded(context.texts[failureText(ended)]);
-      report(ended, context);
+      ended = failure;
+      view.showEnded(text);
+      report(failure, context);
+    } else if (failure.code === 'network') {
+      view.alert(text, false);
+      report(failure, context);
     }
   };
   void checkEndpoint(context).then(end);
@@ -207,8 +215,8 @@ function showStored(reply: unknown, context: FormContext, view: FormView): void 
 /** Creates the form. */
 export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
-  const fields = createFields(context);
-  const view = createFormView(context, fields.list, fields.art);
+  const fields = createFields({ ...context, announce: (message) => view.announce(message) });
+  const view: FormView = createFormView(context, fields.list, fields.art);
   const attempts = createAttemptKeys();
   // One request at a time: a second click does nothing.
   let sending = false;

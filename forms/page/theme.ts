@@ -1,7 +1,8 @@
 /** The appearance of a form: base style, colours of the owner, light or dark, and the direction of the language. */
 
 import type { PageConfig } from '../../server/form/schema.ts';
-import { COLORS, readableOn } from '../base/color.ts';
+import { advise } from '../base/advise.ts';
+import { COLORS, isColor, readableOn } from '../base/color.ts';
 import type { Locale } from '../messages/messages.ts';
 import { pageStyles } from '../styles/styles.macro.ts' with { type: 'macro' };
 
@@ -45,7 +46,9 @@ export function applyTheme(form: HTMLElement, config: PageConfig, locale: Locale
   dark.addEventListener('change', follow);
   for (const [name, property] of Object.entries(COLORS) as [keyof typeof COLORS, string][]) {
     const color = theme[name];
-    if (color !== undefined && CSS.supports('color', color)) {
+    if (color !== undefined && !isColor(color)) {
+      advise(`The form's theme.${name} is no colour that this browser knows.`);
+    } else if (color !== undefined) {
       form.style.setProperty(property, color);
       if (name in READ_ON) {
         const property = READ_ON[name as keyof typeof READ_ON];

@@ -41,7 +41,6 @@ const OUTSIDE_ROUTES: Partial<Readonly<Record<ErrorCode, string>>> = {
   method_not_allowed: 'every other method of a path',
   path_invalid: 'every path, before it is routed',
   connection_closed: 'the log of the server: nobody is left to read the reply',
-  record_rolled_back: 'every route that needs an account',
 };
 
 function nameOf({ method, path }: RouteShape): string {

@@ -1,4 +1,5 @@
 /** The parts of an OpenAPI document that its pages show. */
+import type { ErrorBody, RelayErrorBody } from '../../server/schema/common.ts';
 import type { Schema } from './schema.ts';
 
 export interface Parameter {
@@ -17,7 +18,7 @@ export type Content = Readonly<
     {
       readonly schema: Schema;
       readonly example?: unknown;
-      readonly examples?: Readonly<Record<string, { readonly value: { readonly error: string } }>>;
+      readonly examples?: Readonly<Record<string, { readonly value: ErrorBody | RelayErrorBody }>>;
     }
   >
 >;

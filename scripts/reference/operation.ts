@@ -14,7 +14,12 @@ export type ApiError = readonly [status: string, code: string, text: string];
 export function errorsOf({ responses }: Call): readonly ApiError[] {
   return Object.entries(responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content['application/json']?.examples ?? {}).map(
-      ([code, { value }]): ApiError => [status, code, value.error],
+      ([
+        code,
+        {
+          value: { error },
+        },
+      ]): ApiError => [status, code, typeof error === 'string' ? error : error.message],
     ),
   );
 }

@@ -9,6 +9,6 @@ sh scripts/redis-vendor.sh
 sh scripts/age-vendor.sh
 sh scripts/pkcs11-vendor.sh
 sh scripts/test/tools.sh >/dev/null
-bun scripts/pack-sdk.ts --if-changed
+bun scripts/pack.ts --if-changed
 bun scripts/build-guide.ts --if-changed
 bun scripts/build-console.ts --if-changed

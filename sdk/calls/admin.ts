@@ -1,11 +1,22 @@
 import type { CallOptions } from '../transport/call.ts';
-import { get, readOne, remove, sendJson } from '../transport/pages.ts';
+import {
+  fetchPage,
+  get,
+  type Page,
+  type Pages,
+  pagesOf,
+  readOne,
+  remove,
+  sendJson,
+} from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   AccountPassword,
   Billing,
   ChangePassword,
   DeletePreference,
+  Expiring,
+  ListExpiring,
   Message,
   Preference,
   ReadPreference,
@@ -42,6 +53,25 @@ export interface AdminCalls {
    * const { api_requests } = await client.admin.usage({ month: '2026-01' });
    */
   readonly usage: (usage?: ReadUsage, options?: CallOptions) => Promise<Usage>;
+  /**
+   * Certificates, credentials and long-lived endpoints that expire, the soonest first; by default within 30 days.
+   * @see /guide/monitoring
+   * @throws `cursor_invalid`
+   * @example
+   * const { data } = await client.admin.expiring({ within: 'P7D' });
+   * console.log(data.map(({ kind, id, expires_at }) => `${kind} ${id} ${expires_at}`).join('\n'));
+   */
+  readonly expiring: (query?: ListExpiring, options?: CallOptions) => Promise<Page<Expiring[]>>;
+  /**
+   * All of what expires, page by page, from `next_token` if given.
+   * @see /guide/monitoring
+   * @throws `cursor_invalid`
+   * @example
+   * for await (const { data } of client.admin.expiringPages({ within: '0' })) {
+   *   console.log(data.length);
+   * }
+   */
+  readonly expiringPages: (query?: ListExpiring, options?: CallOptions) => Pages<Expiring[]>;
   /**
    * The operator's PCI DSS certificate, a PDF. Throws `not_allowed` for an account that does not pay,
    * `certificate_not_found` where there is none.
@@ -103,7 +133,11 @@ const preferences = ['preferences'] as const;
 
 /** The calls of the account itself. */
 export function createAdminCalls(transport: Transport): AdminCalls {
+  const expiring: AdminCalls['expiring'] = (query, options) =>
+    fetchPage(transport, { method: 'GET', path: ['expiring'], repeat: 'always', query, options });
   return {
+    expiring,
+    expiringPages: pagesOf(expiring),
     whoami: (options) => get(transport, ['whoami'], {}, options),
     billing: (options) => get(transport, ['billing'], {}, options),
     usage: (query = {}, options) => get(transport, ['usage'], query, options),

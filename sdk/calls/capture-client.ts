@@ -28,7 +28,8 @@ export interface CaptureClient {
    * text of one, at most 262,144 bytes; `reference` is by default the endpoint's unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
-   * `idempotency_conflict`, `number_missing`, `test_card` (production), `metadata_sensitive`, `token_exists`,
+   * `idempotency_conflict`, `number_missing`, `number_invalid`, `test_card` (production),
+   * `metadata_sensitive`, `charset_unsupported`, `track_data_refused`, `token_exists`,
    * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`,
    * `sealing_required` (the endpoint takes sealed bodies alone: set `seal`), `sealing_key_expired` (twice, for a new key
    * too)

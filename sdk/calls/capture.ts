@@ -49,7 +49,8 @@ export interface CaptureCalls {
    * endpoint, otherwise its unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
-   * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `metadata_sensitive`, `token_exists`,
+   * passphrase), `idempotency_conflict`, `number_missing`, `number_invalid`, `test_card` (production),
+   * `metadata_sensitive`, `charset_unsupported`, `track_data_refused`, `token_exists`,
    * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`,
    * `sealing_required` (the endpoint takes sealed bodies alone: use `captureClient`), `sealing_key_expired` (never, since
    * this does not seal)

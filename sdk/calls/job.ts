@@ -2,9 +2,27 @@
 
 import type { CallOptions } from '../transport/call.ts';
 import { needText } from '../transport/needed.ts';
-import { fetchPage, get, type Page, type Pages, pagesOf, readJson, remove } from '../transport/pages.ts';
+import {
+  fetchPage,
+  get,
+  type Page,
+  type Pages,
+  pagesOf,
+  readJson,
+  remove,
+  sendJson,
+} from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { CancelJob, Job, ListJobs, Message, ReadJob, RedeliverJob } from '../transport/types.ts';
+import type {
+  CancelJob,
+  Job,
+  ListJobs,
+  Message,
+  ReadJob,
+  Redelivered,
+  RedeliverJob,
+  RedeliverJobs,
+} from '../transport/types.ts';
 
 /**
  * Asynchronous requests to third parties, and webhooks of captures: how far they are, and what to do about them.
@@ -48,6 +66,16 @@ export interface JobCalls {
    */
   readonly redeliver: (job: RedeliverJob, options?: CallOptions) => Promise<Job>;
   /**
+   * Calls the webhooks of up to 1,000 jobs that have ended once more, those that have failed unless `status` says otherwise. With
+   * `next_token` of the reply the same call goes on with older jobs. The call is retried only if the service has rejected it
+   * without any effect.
+   * @see /guide/jobs
+   * @throws `cursor_invalid`, `jobs_full`
+   * @example
+   * const { redelivered } = await client.jobs.redeliverMany({ after: '2026-01-01T00:00:00Z' });
+   */
+  readonly redeliverMany: (filter?: RedeliverJobs, options?: CallOptions) => Promise<Redelivered>;
+  /**
    * Cancels a job of which nothing was begun: it is never sent. Also throws `job_started` if an earlier attempt, whose reply
    * was lost, has succeeded.
    * @see /guide/jobs
@@ -81,6 +109,8 @@ export function createJobCalls(transport: Transport): JobCalls {
         repeat: 'when_rejected',
         options,
       }),
+    redeliverMany: async (filter = {}, options) =>
+      sendJson(transport, 'POST', [...path, 'redeliver'], 'when_rejected', filter, options),
     cancel: async ({ id }, options) => remove(transport, pathOf(id), {}, options),
   };
 }

@@ -24,9 +24,11 @@ export interface KeyCalls {
    * Creates a key and returns its passphrase, this once. Without a `passphrase` the service generates one, and
    * the call is then retried only if the service has rejected the request without any effect: a lost reply would lose the
    * passphrase. Throws `key_exists` when the identifier is taken, `idempotency_passphrase_required` for an
-   * `idempotencyKey` without a passphrase of your own.
+   * `idempotencyKey` without a passphrase of your own; for a repeat `passphrase_wrong` with another passphrase, and
+   * `key_not_found` where the key was deleted since.
    * @see /guide/keys
-   * @throws `idempotency_conflict`, `key_exists`, `idempotency_passphrase_required`
+   * @throws `idempotency_conflict`, `key_exists`, `idempotency_passphrase_required`, `passphrase_wrong`,
+   * `key_not_found`
    * @example
    * const { passphrase } = await client.keys.create({ user: 'customers' });
    */

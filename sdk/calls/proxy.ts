@@ -35,12 +35,12 @@ export interface ProxyCalls {
    * Sends a request filled from a stored object, unmasked: `{{card_number}}` in URL, header values and body, escaped
    * for its place. The last reply of the third party, of any status, is the result; up to
    * `attempts` (1 to 16, 8) are made after 429, 5xx and connections that failed before anything was sent. Throws
-   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
+   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `connection_not_found`, `template_limit`,
    * `template_missing`, and when synchronous `target_unreachable`, `target_timeout` (20 s),
    * `reply_too_large` (1 MB), `reply_too_complex`, `outcome_unknown`.
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
-   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
+   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `connection_not_found`, `template_limit`,
    * `template_missing`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
    * `reply_too_complex`, `outcome_unknown`, `key_changed`
    * @example
@@ -67,7 +67,8 @@ export interface ProxyCalls {
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
    * `rule_limit`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
-   * `reply_too_complex`, `outcome_unknown`, `reply_not_storable`, `test_card` (production), `key_changed`
+   * `reply_too_complex`, `outcome_unknown`, `reply_not_storable`, `track_data_refused`, `test_card` (production),
+   * `key_changed`
    * @example
    * const { token_info } = await client.proxy.fetch({
    *   user: 'customers',

@@ -17,6 +17,7 @@ import type {
   DeleteItems,
   EraseReference,
   ExportItems,
+  ListedItem,
   ListItems,
   LogEntry,
   Message,
@@ -101,6 +102,16 @@ export interface VaultCalls {
    * }
    */
   readonly pages: (query?: ListItems, options?: CallOptions) => Pages<Tree>;
+  /**
+   * Yields all items' tokens one by one, each with the key that it is of, page by page from `next_token` where one is given.
+   * @see /guide/items
+   * @throws `conflicting_parameters`, `cursor_invalid`, `key_not_found`, `token_not_found`
+   * @example
+   * for await (const { user, token, reference } of client.vault.items({ reference_prefix: 'customer-' })) {
+   *   console.log(user, token, reference);
+   * }
+   */
+  readonly items: (query?: ListItems, options?: CallOptions) => AsyncGenerator<ListedItem, void, undefined>;
   /**
    * Opens every item of a key that the filters let through and yields each as it arrives, holding no more than one.
    * `limit` is the number of items per request; without one, a single request brings all. A reply that breaks off
@@ -256,6 +267,15 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
     decryptText,
     list,
     pages: pagesOf(list),
+    items: async function* (query, options) {
+      for await (const { data } of pagesOf(list)(query, options)) {
+        for (const [user, items] of Object.entries(data)) {
+          for (const item of items) {
+            yield { user, ...item };
+          }
+        }
+      }
+    },
     decryptAll: ({ passphrase: own, ...query }, options) =>
       openItems(transport, () => ({
         method: 'GET',

@@ -6,7 +6,7 @@ export interface ConnectionOptions {
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** The longest that a call may take with all its retries, in milliseconds (60,000). */
   readonly timeoutMs?: number | undefined;
-  /** Most repeats of a failed attempt (3); 0 for none. */
+  /** Most repeats of a failed attempt (8, which last at least 15 s); 0 for none. */
   readonly retries?: number | undefined;
   /** Receives every attempt after its end, for logs and traces; its errors are ignored. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;

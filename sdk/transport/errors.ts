@@ -1,6 +1,6 @@
 /**
  * The tree of errors: `VaultError` above `VaultApiError`, `VaultConnectionError`, `VaultTimeoutError` and,
- * for receivers of webhooks, `VaultWebhookError`. No error contains a request, a reply's body, a URL or a secret, in its
+ * for receivers of webhooks, `VaultWebhookError`. No error contains data, the URL of a request or a secret, in its
  * message or in any property, so that it can be logged as it is.
  */
 import type { ErrorCode, Scope } from './types.ts';
@@ -15,6 +15,10 @@ export class VaultError extends Error {
 export interface ApiErrorParts {
   readonly status: number;
   readonly code: ErrorCode | 'unknown';
+  /** The sentence of the service. */
+  readonly text?: string | undefined;
+  /** The URL of the vault's page about errors. */
+  readonly page?: string | undefined;
   readonly requestId: string | undefined;
   readonly field: string | undefined;
   readonly scope?: Scope | undefined;
@@ -22,15 +26,15 @@ export interface ApiErrorParts {
 }
 
 /**
- * The service has rejected the request. Distinguish cases by `code`, never by the message, which refers to the part of
- * the vault's guide that explains it.
+ * The service has rejected the request. Distinguish cases by `code`, never by the message: it has the sentence of the service, and
+ * the URL of the part of the vault's guide that explains the code.
  * A server newer than this SDK may send a code that the type does not list yet.
  *
  * Any call can be answered with `invalid_request`, `duplicate_parameter`, `rate_limited`, `overloaded`,
  * `store_unavailable` or `internal`; one with the credentials of an account also with `unauthenticated`,
  * `too_many_failures`, `not_allowed` or `unknown_parameter`; one with a body also with `invalid_json`, `json_too_deep`,
- * `body_too_large` or `content_encoding_unsupported`; and one that reads stored records also with `integrity_failed`. The
- * reference of a call lists the other codes.
+ * `body_too_large` or `content_encoding_unsupported`; and one that reads stored records also with `record_rolled_back` or
+ * `integrity_failed`. The reference of a call lists the other codes.
  * @see /guide/errors
  * @example
  * try {
@@ -68,13 +72,15 @@ export class VaultApiError extends VaultError {
   }
 }
 
-function messageOf({ status, code, field, scope, requestId }: ApiErrorParts): string {
+function messageOf({ status, code, text, page = '/guide/errors', ...parts }: ApiErrorParts): string {
+  const { field, scope, requestId } = parts;
   const id = requestId === undefined ? '' : ` (request ${requestId})`;
   if (code === 'unknown') {
     return `The answer was ${status}, and not from the vault${id}: check its address, and what stands before it.`;
   }
   const place = field === undefined ? '' : ` at ${field}${scope === undefined ? '' : ` ${scope}`}`;
-  return `The vault answered ${status} ${code}${place}${id}: see /guide/errors#${code}.`;
+  const said = text === undefined ? '.' : `: ${text}`;
+  return `The vault answered ${status} ${code}${place}${said} See ${page}#${code}${id}`;
 }
 
 /**
@@ -109,6 +115,8 @@ const CODE = /^[a-z][a-z0-9_]{0,63}$/;
 const FIELD = /^(?:scope|(?:query|body|header|path)(?:[.[][\w.[\]-]{0,127})?)$/;
 const INSUFFICIENT = /^Bearer error="insufficient_scope", scope="([a-z]+:[a-z]+)"$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
+/** A sentence of the service; a proxy could repeat the request there. */
+const SENTENCE = /^[A-Z`](?!.*\d{9})[^\p{Cc}]{1,400}\.$/u;
 const REASON = /^[A-Za-z][A-Za-z_]{0,63}$/;
 
 // Secrets of endpoints have the same characters as ids; a proxy could repeat one in place of an id.
@@ -124,14 +132,16 @@ export function requestIdOf(headers: Headers): string | undefined {
   return matching(headers.get('x-request-id'), REQUEST_ID);
 }
 
-/** Reads an error reply. Only values of the expected format are kept. */
-export function apiErrorOf(status: number, headers: Headers, text: string): VaultApiError {
+/** Reads an error reply of the service at a URL that ends in `/v1`. Only values of the expected format are kept. */
+export function apiErrorOf(status: number, headers: Headers, text: string, base: string): VaultApiError {
   const body = membersOf(text);
   const code = matching(body['code'], CODE);
   return new VaultApiError({
     status,
     // The pattern admits codes that a newer server may have; the union lists those of this version.
     code: code === undefined ? 'unknown' : (code as ErrorCode),
+    text: matching(body['error'], SENTENCE),
+    page: base.replace(/\/v1$/, '/guide/errors'),
     requestId: requestIdOf(headers) ?? matching(body['request_id'], REQUEST_ID),
     field: matching(body['field'], FIELD),
     scope: INSUFFICIENT.exec(headers.get('www-authenticate') ?? '')?.[1] as Scope | undefined,

@@ -11,6 +11,8 @@ const ERROR_BODY_LENGTH_MAX = 65_536;
 
 /** One call in flight: how to attempt it, and its limits. */
 export interface RetriedCall {
+  /** The URL of the service, which ends in `/v1`. */
+  readonly base: string;
   readonly attempt: () => Promise<Response>;
   readonly limit: TimeLimit;
   readonly repeat: Repeat;
@@ -46,7 +48,7 @@ export async function repeated<T>(
 
 /** One attempt, which is reported with its result. */
 async function attemptOnce<T>(
-  { attempt, limit, clock, report }: RetriedCall,
+  { base, attempt, limit, clock, report }: RetriedCall,
   number: number,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
@@ -63,7 +65,7 @@ async function attemptOnce<T>(
   try {
     response = await attempt();
     if (!response.ok) {
-      throw apiErrorOf(response.status, response.headers, await errorBody(response));
+      throw apiErrorOf(response.status, response.headers, await errorBody(response), base);
     }
     const result = await read(response);
     end(undefined);

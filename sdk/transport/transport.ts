@@ -23,7 +23,8 @@ export interface Transport {
 
 const TIMEOUT_MS = 60_000;
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
-const RETRIES = 3;
+/** With their pauses they last 15 s at least, as long as a restart of the service. */
+const RETRIES = 8;
 
 /** Options of a transport. `authorization` is that of the account, for calls without an endpoint. */
 export interface TransportOptions extends ConnectionOptions {
@@ -54,7 +55,7 @@ export function createTransport(options: TransportOptions, clock: RetryClock = s
     const limit = createLimit(limitMs, call.options?.signal, clock);
     init.signal = limit.signal;
     const report = reporterOf(call, options.onAttempt);
-    return { attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, report };
+    return { base, attempt: () => fetchOnce(url, init), limit, repeat: call.repeat, retries, clock, report };
   };
 
   const whole = async <T>(call: ApiCall, read: (response: Response) => Promise<T>): Promise<T> => {

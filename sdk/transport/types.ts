@@ -46,6 +46,11 @@ export interface TreeItem extends Schema<'TreeItem'> {}
 export interface Tree {
   [user: string]: TreeItem[];
 }
+/** An item of a listing, with its key. */
+export interface ListedItem extends TreeItem {
+  /** The key that the item is of. */
+  readonly user: string;
+}
 /** One use of an item. */
 export interface LogEntry extends Schema<'LogEntry'> {}
 /** One event of the security log. */
@@ -66,6 +71,10 @@ export interface Message extends Schema<'Message'> {}
 export interface Billing extends Schema<'Billing'> {}
 /** Stored keys and tokens of the account, and its requests in a month. */
 export interface Usage extends Schema<'Usage'> {}
+/** Something that somebody has to renew. */
+export interface Expiring extends Schema<'Expiring'> {}
+/** The period in which it expires; 30 days by default. */
+export interface ListExpiring extends Query<'listExpiring'> {}
 /** The month to read. */
 export interface ReadUsage extends Query<'readUsage'> {}
 /** An account with its new password, which is shown this once. */
@@ -92,6 +101,10 @@ export interface ListJobs extends Query<'listJobs'> {}
 export interface ReadJob extends PathOf<'readJob'> {}
 /** Names a job. */
 export interface RedeliverJob extends PathOf<'redeliverJob'> {}
+/** A filter of jobs whose reports are delivered again; by default those that have failed. */
+export interface RedeliverJobs extends Given<Schema<'RedeliverJobs'>> {}
+/** How many reports are delivered again, and where to go on. */
+export interface Redelivered extends Schema<'Redelivered'> {}
 /** Names a job. */
 export interface CancelJob extends PathOf<'cancelJob'> {}
 /** A preference; `is_default` if the account has not set it. */

@@ -181,7 +181,10 @@ function hasGet(
 }
 
 const ENCODED = 'whsec_';
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+/** Keys of asymmetric signatures, which the vault does not make. */
+const ASYMMETRIC = /^wh[sp]k_/;
+/** Of at least 24 bytes, the shortest secret of Standard Webhooks. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** The key of a secret. Throws a VaultError for a text that cannot be a secret. */
 async function hmacKeyOf(secret: string): Promise<CryptoKey> {
@@ -203,15 +206,18 @@ async function sign(key: CryptoKey, prefix: string, body: Uint8Array): Promise<U
 
 function keyBytesOf(secret: string): Uint8Array<ArrayBuffer> {
   // Otherwise a missing setting would result in a key that everyone knows.
-  if (typeof secret !== 'string' || secret === '' || secret === ENCODED) {
+  if (typeof secret !== 'string' || secret === '') {
     throw new VaultError('secret must be the secret of the webhook.');
+  }
+  if (ASYMMETRIC.test(secret)) {
+    throw new VaultError('secret must not begin with whsk_ or whpk_: the vault signs with a shared secret.');
   }
   if (!secret.startsWith(ENCODED)) {
     return new TextEncoder().encode(secret);
   }
   const encoded = secret.slice(ENCODED.length);
   if (!BASE64.test(encoded)) {
-    throw new VaultError('secret must be Base64 after whsec_.');
+    throw new VaultError('secret must be Base64 of at least 24 bytes after whsec_.');
   }
   return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
 }

@@ -3,6 +3,7 @@ import { VaultError } from '../core/errors.ts';
 import { type JsonValue, parseJson, stringifyJson, toPlain } from '../domain/json/json.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
 import type { Preferences } from '../request/context.ts';
+import { expectedOf } from '../schema/expected.ts';
 import { SYSTEM_PREFERENCES } from './schema.ts';
 
 /** A preference that an account has set: its name, and the exact JSON text of its value. */
@@ -52,11 +53,9 @@ export function checkPreference(key: string, value: JsonValue): string {
   if (Buffer.byteLength(text) > VALUE_BYTES_MAX) {
     throw new VaultError('body_too_large', { field: 'body.value' });
   }
-  if (isSystemPreference(key) && meaningOf(key, toPlain(value)) === undefined) {
-    throw new VaultError('invalid_request', {
-      field: 'body.value',
-      expected: 'is no value of this preference',
-    });
+  const schema = SYSTEM.get(key);
+  if (schema !== undefined && meaningOf(key, toPlain(value)) === undefined) {
+    throw new VaultError('invalid_request', { field: 'body.value', expected: expectedOf(schema) });
   }
   return text;
 }

@@ -60,7 +60,7 @@ const changePassword = defineRoute({
   query: ChangePasswordQuery,
   body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES.short },
   response: AccountPassword,
-  errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
+  errors: ['conflicting_parameters', 'password_changed', 'too_many_changes'],
   audit: { action: 'password.change', object: ({ ctx }) => objectOf('account', ctx.account.name) },
   handle: async ({ ctx, query, body }, services: Needs) => {
     const chosen = same(body.new_password, query.new_password);
@@ -84,7 +84,7 @@ const setPreference = defineRoute({
     'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.',
   body: { kind: 'stored', schema: SetPreference, bytesMax: BODY_BYTES.short },
   response: Preference,
-  errors: ['preferences_full', 'integrity_failed'],
+  errors: ['preferences_full'],
   meter: ['preference'],
   audit: { action: 'preference.set' },
   handle: async ({ ctx, body }, services: Needs) => {
@@ -104,7 +104,7 @@ const readPreferences = defineRoute({
     'With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.',
   query: PreferenceReadQuery,
   response: PreferencesReply,
-  errors: ['preference_not_found', 'integrity_failed'],
+  errors: ['preference_not_found'],
   meter: ['preference'],
   handle: async ({ ctx, query: { key } }, services: Needs) => ({
     jsonBytes:
@@ -122,7 +122,7 @@ const removePreference = defineRoute({
   description: 'Deletes a preference. If the vault uses it, its default applies again.',
   query: PreferenceQuery,
   response: Message,
-  errors: ['preference_not_found', 'integrity_failed'],
+  errors: ['preference_not_found'],
   meter: ['preference'],
   audit: { action: 'preference.delete', object: ({ query }) => objectOf('preference', query.key) },
   handle: async ({ ctx, query }, services: Needs) => {

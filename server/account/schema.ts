@@ -99,7 +99,7 @@ const LIMIT_MAX = Number.MAX_SAFE_INTEGER;
 
 /** The preferences that the vault itself acts on, with what holds until they are set. */
 export const SYSTEM_PREFERENCES = Type.Object({
-  default_algorithm: Type.String({ pattern: ALGORITHM.pattern, default: 'full' }),
+  default_algorithm: Type.String({ ...ALGORITHM, default: 'full' }),
   default_limit: Type.Union(
     [Type.Integer({ minimum: 1, maximum: LIMIT_MAX }), Type.Integer({ minimum: -LIMIT_MAX, maximum: -1 })],
     { default: 1024 },

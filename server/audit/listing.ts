@@ -1,4 +1,4 @@
-import type { AuditFilter, ChainFacts, OpenedEvent } from '../../workers/jobs/audit/jobs.ts';
+import type { AuditFilter, ChainFacts, KnownLinks, OpenedEvent } from '../../workers/jobs/audit/jobs.ts';
 import { listStreamOf } from '../core/byte-stream.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
@@ -7,9 +7,16 @@ import { formatStoredAt } from '../domain/text/time.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { AuditEntry } from './schema.ts';
 import type { AuditStore } from './store.ts';
+import { parseCheckpoint } from './verifier.ts';
 
 /** Times in ms since 1970: `after` inclusive, `before` exclusive. */
 type Query = AuditFilter & { readonly next_token?: string | undefined };
+
+/** A chain, with the entry that its checkpoint names. */
+interface Chain {
+  readonly aid: string;
+  readonly known: KnownLinks;
+}
 
 const STEP = 256;
 /** Entries in one piece of a stream. */
@@ -30,39 +37,52 @@ export class AuditListing {
 
   /** Returns a page of the log, newest first, perhaps a short one. Rejects with `cursor_invalid` and `integrity_failed`. */
   async list({ account: { aid } }: AccountContext, { limit, ...query }: Query & { readonly limit: number }) {
-    const { scope, from } = await this.begin(aid, query);
-    const { events, next } = await this.find(aid, from, query, limit);
+    const { scope, from, chain } = await this.begin(aid, query);
+    const { events, next } = await this.find(chain, from, query, limit);
     return { entries: events.map(shown), nextToken: next > 0 ? this.cursors.sign(scope, next) : undefined };
   }
 
   /** Returns the whole log of the account, as the JSON text of a list. Rejects as `list` does. */
   async listAll({ account: { aid } }: AccountContext, query: Query): Promise<ReadableStream<Uint8Array>> {
-    const { from } = await this.begin(aid, query);
-    return listStreamOf(this.walkFrom(aid, from, query));
+    const { chain, from } = await this.begin(aid, query);
+    return listStreamOf(this.walkFrom(chain, from, query));
   }
 
   /** Yields all entries of a chain that match the filter, newest first, in chunks, for the operator. */
   async *walk(aid: string, filter: AuditFilter): AsyncGenerator<readonly AuditEntry[], void, void> {
-    yield* this.walkFrom(aid, await this.findNewest(aid, filter), filter);
+    const chain = await this.signedChain(aid);
+    yield* this.walkFrom(chain, await this.findNewest(chain, filter), filter);
+  }
+
+  /** Returns the chain of an account with the entry that its newest stored checkpoint names. */
+  private async signedChain(aid: string): Promise<Chain> {
+    const stored = await this.store.readCheckpoint(aid);
+    const checkpoint = stored && parseCheckpoint(stored.text);
+    if (stored !== undefined && checkpoint === undefined) {
+      throw new VaultError('integrity_failed');
+    }
+    return { aid, known: checkpoint ? [{ sequence: checkpoint.sequence, link: checkpoint.head }] : [] };
   }
 
   /** Returns the first sequence number of a listing, and the scope of its cursors. */
   private async begin(aid: string, { next_token, ...filter }: Query) {
     const scope = ['audit', aid, filter.action, filter.token, filter.after, filter.before];
+    // Read before the head, which can only be newer.
+    const chain = await this.signedChain(aid);
     const from =
       next_token === undefined
-        ? await this.findNewest(aid, filter)
+        ? await this.findNewest(chain, filter)
         : Number(this.cursors.verify(scope, next_token));
-    return { scope, from };
+    return { scope, from, chain };
   }
 
   private async *walkFrom(
-    aid: string,
+    chain: Chain,
     start: number,
     filter: AuditFilter,
   ): AsyncGenerator<readonly AuditEntry[], void, void> {
     for (let from = start; from > 0; ) {
-      const { events, next } = await this.find(aid, from, filter, STREAMED_MAX);
+      const { events, next } = await this.find(chain, from, filter, STREAMED_MAX);
       if (events.length > 0) {
         yield events.map(shown);
       }
@@ -71,8 +91,8 @@ export class AuditListing {
   }
 
   /** Finds the newest entry that can match the filter: no entry after it is from before its `before`. */
-  private async findNewest(aid: string, { before }: AuditFilter): Promise<number> {
-    const { head, start } = await this.describe(aid);
+  private async findNewest(chain: Chain, { before }: AuditFilter): Promise<number> {
+    const { head, start } = await this.describe(chain);
     if (before === undefined) {
       return head.sequence;
     }
@@ -80,10 +100,10 @@ export class AuditListing {
     let high = head.sequence;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      const entries = await this.readDown(aid, middle, middle);
+      const entries = await this.readDown(chain, middle, middle);
       const isOld =
         entries.length === 0 ||
-        (await this.crypto.readAudit({ aid, newest: middle, filter: {}, entries })).latestMs <
+        (await this.crypto.readAudit({ ...chain, newest: middle, filter: {}, entries })).latestMs <
           before + head.stepBackMs;
       if (isOld) {
         low = middle;
@@ -95,16 +115,16 @@ export class AuditListing {
   }
 
   /** Finds at most `max` entries from the number `from` downwards. `next` is where to continue; 0 at the end. */
-  private async find(aid: string, from: number, filter: AuditFilter, max: number) {
-    const first = (await this.describe(aid)).start.sequence + 1;
+  private async find(chain: Chain, from: number, filter: AuditFilter, max: number) {
+    const first = (await this.describe(chain)).start.sequence + 1;
     const stop = Math.max(first, from - READ_MAX + 1);
     const events: OpenedEvent[] = [];
     for (let newest = from; newest >= stop; newest -= STEP) {
-      const entries = await this.readDown(aid, newest, Math.max(stop, newest - STEP + 1));
+      const entries = await this.readDown(chain, newest, Math.max(stop, newest - STEP + 1));
       if (entries.length === 0) {
         return { events, next: 0 };
       }
-      const found = await this.crypto.readAudit({ aid, newest, filter, entries });
+      const found = await this.crypto.readAudit({ ...chain, newest, filter, entries });
       events.push(...found.events.slice(0, max - events.length));
       const last = events.at(-1);
       if (events.length === max && last) {
@@ -118,17 +138,25 @@ export class AuditListing {
   }
 
   /** Reads entries from `newest` down. Entries that retention has removed may be missing; any other: `integrity_failed`. */
-  private async readDown(aid: string, newest: number, oldest: number): Promise<readonly Buffer[]> {
-    const entries = await this.store.readRun(aid, newest, oldest);
+  private async readDown(chain: Chain, newest: number, oldest: number): Promise<readonly Buffer[]> {
+    const entries = await this.store.readRun(chain.aid, newest, oldest);
     const missing = newest - entries.length;
-    if (missing >= oldest && missing > (await this.describe(aid)).start.sequence) {
+    if (missing >= oldest && missing > (await this.describe(chain)).start.sequence) {
       throw new VaultError('integrity_failed');
     }
     return entries;
   }
 
-  private async describe(aid: string): Promise<ChainFacts> {
-    return this.crypto.describeChain({ aid, ...(await this.store.readMarks(aid)) });
+  /** Returns both ends of a chain. Rejects with `integrity_failed` if its head was removed, or replaced by an older one. */
+  private async describe({ aid, known }: Chain): Promise<ChainFacts> {
+    const { entries, ...marks } = await this.store.readMarks(aid);
+    const facts = await this.crypto.describeChain({ aid, ...marks });
+    const { head, start } = facts;
+    const isOlder = known.some(({ sequence }) => sequence > head.sequence);
+    if (isOlder || entries > head.sequence - start.sequence) {
+      throw new VaultError('integrity_failed');
+    }
+    return facts;
   }
 }
 

@@ -22,7 +22,7 @@ const readAudit = defineRoute({
   auth: 'basic',
   query: AuditQuery,
   response: AuditEntries,
-  errors: ['cursor_invalid', 'integrity_failed'],
+  errors: ['cursor_invalid'],
   meter: [],
   audit: { action: 'audit.read' },
   handle: async ({ ctx, query }, services: Needs) => {

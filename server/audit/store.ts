@@ -1,3 +1,4 @@
+import { VaultError } from '../core/errors.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
@@ -39,11 +40,17 @@ export type AppendResult =
 export class AuditStore {
   constructor(private readonly redis: RedisLink) {}
 
-  /** Appends a batch if the chain still has the head `seen`. A repeated batch is not written again. */
+  /**
+   * Appends a batch if the chain still has the head `seen`. A repeated batch is not written again. Rejects with `integrity_failed`
+   * if the chain has entries after its head.
+   */
   async append(aid: string, batch: AuditBatch): Promise<AppendResult> {
     const { seen = '', writer, number, head, first, entries } = batch;
     const args = [seen, writer, number, head, first, ...entries];
     const [word, current] = asList(await this.redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
+    if (asText(word) === 'damaged') {
+      throw new VaultError('integrity_failed');
+    }
     return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: asBytes(current) };
   }
 

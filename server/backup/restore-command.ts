@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { System } from '../boot/assemble.ts';
 import { type CommandCall, CommandError, defineCommand } from '../cli/command.ts';
 import type { Config } from '../config/config.ts';
-import { ensureMasterKey } from '../config/master-key.ts';
+import { existingMasterKey } from '../config/master-key.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
 import { eachOf, recover } from '../core/concurrency.ts';
 import { InstallationStore } from '../installation/store.ts';
@@ -114,18 +112,6 @@ interface Leftovers {
 /** Ignores events: a restore reports to its terminal only. */
 function silent(): void {
   // There is no log.
-}
-
-/** Returns the existing master key. A new one could decrypt nothing. */
-async function existingRing(config: Config): Promise<MasterKeyRing> {
-  const isConfigured = config.masterKey !== undefined || config.masterKeyCommand !== undefined;
-  if (!isConfigured && !existsSync(join(config.dataDir, 'master-key'))) {
-    throw new CommandError(
-      'There is no master key here. Set VAULT_MASTER_KEY, or put the vault’s master-key file into VAULT_DATA_DIR first.',
-      1,
-    );
-  }
-  return (await ensureMasterKey(config)).expose();
 }
 
 /** Reads the whole file once before anything is written, so that a damaged file changes nothing. */
@@ -282,7 +268,7 @@ export const restoreCommand = defineCommand({
   summary: 'Puts a backup into an empty Redis, with the master key of the vault that it was made of.',
   opens: 'config',
   async run(call, config) {
-    const ring = await existingRing(config);
+    const ring = (await existingMasterKey(config)).expose();
     const file = await openBackup(call.argument, ring, config.env);
     const counts = await verify(file, call);
     // Loaded on demand: other commands start faster without it.

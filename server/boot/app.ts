@@ -1,13 +1,14 @@
 import { Elysia } from 'elysia';
 import { elementPages, formBundlePages } from '../form/pages/bundles.ts';
 import { formGalleryPages } from '../form/pages/gallery.ts';
+import { UNROUTED } from '../http/context.ts';
 import type { HttpConfig, HttpDeps } from '../http/deps.ts';
 import { answerUnrouted, mountRoutes } from '../http/mount.ts';
 import { buildOpenApi } from '../http/openapi/document.ts';
 import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
+import { packagePages } from '../http/pages/packages.ts';
 import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
-import { sdkPages } from '../http/pages/sdk-files.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
 import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
@@ -51,7 +52,7 @@ export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
     handler: { standardHostname: deps.http.tls },
   });
   app.onError(({ code, error, request }) =>
-    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, deps),
+    answerUnrouted(request, { route: UNROUTED, error: code === 'NOT_FOUND' ? undefined : error }, deps),
   );
   const isAll = extent === 'all';
   mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), deps, deps);
@@ -64,7 +65,7 @@ export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
     ...formBundlePages(deps.formPages),
     ...elementPages(deps.http, deps.formPages),
     ...formGalleryPages(deps.formPages),
-    ...sdkPages(),
+    ...packagePages(),
   ];
   mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), deps);
   app.compile();

@@ -16,7 +16,7 @@ import { AuditRetention } from '../audit/retention.ts';
 import { AuditStore } from '../audit/store.ts';
 import { AuditVerifier } from '../audit/verifier.ts';
 import { BinStore } from '../bin-table/store.ts';
-import { createRetryPause } from '../call/outcome.ts';
+import { createRetryPause, createWebhookPause } from '../call/outcome.ts';
 import { CallSender } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
 import { CertificateStore, CsrStore } from '../certificate/store.ts';
@@ -32,10 +32,13 @@ import { Endpoints } from '../endpoint/endpoints.ts';
 import { Retrievals } from '../endpoint/retrievals.ts';
 import { SealingKeys } from '../endpoint/sealing-keys.ts';
 import { EndpointStore, SealingStore } from '../endpoint/store.ts';
+import { ExpiringThings } from '../expiring/expiring.ts';
+import { ExpiringStore } from '../expiring/store.ts';
 import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
 import { FormStore } from '../form/store.ts';
 import { Roots } from '../installation/roots.ts';
+import { ServerStore } from '../installation/server-store.ts';
 import { InstallationStore } from '../installation/store.ts';
 import { KeyJobs, ProxyJobs } from '../job/jobs.ts';
 import { JobListing } from '../job/listing.ts';
@@ -127,6 +130,10 @@ export async function assemble(options: SystemOptions) {
     replicas: options.redisWait,
     onCall: observer.redisCall,
     onLink: (state) => recordEvent(`redis_${state}`),
+    onRefusal: (reason) =>
+      reason === undefined
+        ? recordEvent('redis_accepts_writes')
+        : recordEvent('redis_refuses_writes', { reason }),
   });
   try {
     await options.checkRedis?.(redis);
@@ -174,6 +181,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const credentialStore = new CredentialStore(redis);
   const complianceStore = new ComplianceStore(redis);
   const endpointStore = new EndpointStore(redis);
+  const expiringStore = new ExpiringStore(redis);
   const formStore = new FormStore(redis);
   const headsStore = new HeadsStore(redis, isStreamed);
   const idempotencyStore = new IdempotencyStore(redis);
@@ -185,6 +193,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const rewriteStore = new RewriteStore(redis);
   const ruleStore = new NamedStore(redis, redisKeys.rules);
   const sealingStore = new SealingStore(redis);
+  const serverStore = new ServerStore(redis);
   const sinkStore = new SinkStore(redis);
   const surveyStore = new SurveyStore(redis);
   const usageStore = new UsageStore(redis);
@@ -345,6 +354,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Calls to third parties: asynchronous, proxied, relayed.
   const retryPause = createRetryPause(random, options.retryMs);
+  const webhookPause = options.retryMs === undefined ? createWebhookPause(random) : retryPause;
   const { networkTokenRequesters } = options;
   const sender = new CallSender(
     itemStore,
@@ -380,7 +390,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     accounts,
     sender,
     recordEvent,
-    retryPause,
+    webhookPause,
     randomId,
     now,
   );
@@ -456,12 +466,25 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     sealingKeys,
     webhooks,
     idempotency,
+    attempts,
     now,
   );
   const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
   const usage = new UsageReports(itemStore, usageStore, folding, keyOpener, options.prices, now);
+  const expiring = new ExpiringThings(
+    expiringStore,
+    serverStore,
+    accounts,
+    credentials,
+    certificates,
+    connections,
+    endpoints,
+    cursors,
+    recordEvent,
+    now,
+  );
   const compliance = new Compliance(complianceStore, crypto, randomId);
   const utility = new Utility(crypto, metering);
 
@@ -495,13 +518,13 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Everything above that routes, commands, the sweep or tests use.
   const stores = {
     ...{ accountStore, auditStore, binStore, certificateStore, endpointStore, formStore, headsStore },
-    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore },
+    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore, serverStore },
     ...{ surveyStore, usageStore },
   };
   const services = {
     ...{ accountRecords, accounts, audit, auditCheckpoints, auditListing, limiter },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, expiry, exports, folding, forms, idempotency },
+    ...{ connections, credentials, endpoints, expiring, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
@@ -523,6 +546,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const background = createBackground({
     ...{ startJobs: () => jobs.start(), sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
     writeRejections: () => audit.writeSoon(),
+    countExpiring: () => expiring.round(),
     stream: auditStream && (() => auditStream.round()),
   });
   const figures: GaugeSources = {
@@ -530,6 +554,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     isRedisConnected: () => redis.isConnected(),
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
+    expiring: () => expiring.figures(),
     jobs,
     work: () => limiter.stats(),
     isSadRewritten: () => rewrites.isOk(),
@@ -539,7 +564,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },
     ...{ installationStore, checkpoint, rewriteExpired, background, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
-    /** Resolves when Redis accepts a write. */
+    /** Resolves when Redis would accept a write. */
     probe: () => installationStore.probe(),
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(all, name),

@@ -44,8 +44,8 @@ function createLoop(round: () => Promise<number>): Background {
 }
 
 /**
- * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, rewrites after
- * verification codes have expired, and the delivery to the sink of access events. Every sweep is recorded as the event
+ * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, figures of what
+ * expires, rewrites after verification codes have expired, and the delivery to the sink of access events. Every sweep is recorded as the event
  * `sweep`, with its duration in ms and the error code of a failure.
  */
 export function createBackground({
@@ -53,6 +53,7 @@ export function createBackground({
   sweep,
   checkpoint,
   writeRejections,
+  countExpiring,
   rewriteExpired,
   stream,
   recordEvent,
@@ -61,6 +62,7 @@ export function createBackground({
   readonly sweep: () => Promise<void>;
   readonly checkpoint: () => Promise<void>;
   readonly writeRejections: () => Promise<void>;
+  readonly countExpiring: () => Promise<number>;
   readonly rewriteExpired: () => Promise<number>;
   readonly stream: (() => Promise<void>) | undefined;
   readonly recordEvent: RecordEvent;
@@ -79,6 +81,7 @@ export function createBackground({
     await writeRejections();
     return REJECTIONS_MS;
   });
+  const counts = createLoop(countExpiring);
   const rewrites = createLoop(rewriteExpired);
   const streams =
     stream &&
@@ -92,6 +95,7 @@ export function createBackground({
       sweeps.start();
       checkpoints.start();
       rejections.start();
+      counts.start();
       rewrites.start();
       streams?.start();
     },
@@ -99,6 +103,7 @@ export function createBackground({
       sweeps.stop();
       checkpoints.stop();
       rejections.stop();
+      counts.stop();
       rewrites.stop();
       streams?.stop();
     },

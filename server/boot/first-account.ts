@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { encodeSecret, type Secret } from '../core/secret.ts';
-import { isCredentialId } from '../domain/account.ts';
 import type { System } from './assemble.ts';
 
 /** The account that this start created, with its generated password. */
@@ -19,9 +18,6 @@ export async function ensureFirstAccount(
   { services: { accounts }, settings }: System,
   { account, unmasked }: Config['bootstrap'],
 ): Promise<FirstAccount | undefined> {
-  if (account !== undefined && isCredentialId(account.user)) {
-    throw new StartError('VAULT_BOOTSTRAP_USER must not have the form of the id of a credential.');
-  }
   if ((await accounts.list()).length > 0) {
     return undefined;
   }

@@ -18,15 +18,11 @@ interface HttpOptions extends Pick<HttpDeps, 'http' | 'metrics' | 'scrape' | 'tr
   readonly unsafe?: readonly string[];
 }
 
-/** The HTTP settings of a configuration. Throws a `StartError` when forms and the API have the same host. */
+/** The HTTP settings of a configuration. */
 export function httpConfigOf(config: Config): HttpConfig {
   const { formsUrl, trustedProxies, refuseUnknown, tls } = config;
-  const own = publicUrl(config);
-  if (formsUrl !== undefined && new URL(formsUrl).host === new URL(own).host) {
-    throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be omitted.');
-  }
   return {
-    ...{ publicUrl: own, formsUrl, trustedProxies, refuseUnknown },
+    ...{ publicUrl: publicUrl(config), formsUrl, trustedProxies, refuseUnknown },
     tls: tls !== undefined,
     hasAdmin: config.admin !== undefined,
     bodyTimeoutMs: BODY_TIMEOUT_MS,

@@ -1,11 +1,11 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
+import { endOfCertificate } from '../config/files.ts';
 import type { SettingName } from '../config/settings.ts';
 import { StartError } from '../core/errors.ts';
 import { logFault } from '../http/context.ts';
 import { type Listener, openListener } from '../http/listen/listen.ts';
 import { probePort } from '../http/listen/port.ts';
-import { ServerStore } from '../installation/server-store.ts';
 import { Siblings } from '../installation/servers.ts';
 import { type AppDeps, createApp } from './app.ts';
 import type { System } from './assemble.ts';
@@ -54,12 +54,13 @@ async function openShared(
   place: Place,
   app: ReturnType<typeof createApp>,
   deps: AppDeps,
-  { redis, randomId, roots }: System,
+  { stores, randomId, roots }: System,
 ): Promise<Opened> {
   const { host, port } = place;
-  const own = { id: randomId(), address: host, port, version };
+  const certificateEnd = tls === undefined ? '' : endOfCertificate(tls.cert);
+  const own = { id: randomId(), address: host, port, version, certificateEnd };
   const readRoots = async (): Promise<string> => (await roots.refresh()).state;
-  const siblings = new Siblings(new ServerStore(redis), own, readRoots);
+  const siblings = new Siblings(stores.serverStore, own, readRoots);
   try {
     const state = await probePort(host, port, () => siblings.havePort());
     if (state === 'taken') {

@@ -24,6 +24,8 @@ export interface SystemOptions
   readonly now?: () => number;
   /** The first pause before a call to a third party is repeated; half a second by default. */
   readonly retryMs?: number | undefined;
+  /** Rejects an empty Redis; by default a new vault is made there. */
+  readonly isExisting?: boolean;
   /** Opens a vault with an unfinished restore, which is rejected by default. */
   readonly restoring?: boolean;
   /** Rejects a Redis that must not be written to. Called before the first write. */

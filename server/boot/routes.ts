@@ -19,6 +19,8 @@ import type { Retrievals } from '../endpoint/retrievals.ts';
 import { CAPTURE_ROUTES, RETRIEVE_ROUTES } from '../endpoint/routes.ts';
 import { CaptureWebhook } from '../endpoint/schema.ts';
 import type { SealingKeys } from '../endpoint/sealing-keys.ts';
+import type { ExpiringThings } from '../expiring/expiring.ts';
+import { EXPIRING_ROUTES } from '../expiring/routes.ts';
 import type { Exports } from '../export/exports.ts';
 import { EXPORT_ROUTES } from '../export/routes.ts';
 import type { HostedForms } from '../form/forms.ts';
@@ -79,6 +81,7 @@ export interface RouteServices {
   readonly jobListing: JobListing;
   readonly utility: Utility;
   readonly usage: UsageReports;
+  readonly expiring: ExpiringThings;
   readonly accounts: Accounts;
   readonly credentials: Credentials;
   readonly limiter: Limiter;
@@ -105,6 +108,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...CERTIFICATE_ROUTES,
   ...ACCOUNT_ROUTES,
   ...USAGE_ROUTES,
+  ...EXPIRING_ROUTES,
   ...COMPLIANCE_ROUTES,
   ...CREDENTIAL_ROUTES,
   ...AUDIT_ROUTES,

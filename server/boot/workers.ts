@@ -33,14 +33,25 @@ export function capacityOf({ argon2, workers, processes = 1 }: ObservedOptions):
   return { threads: workers, unlocks, guesses: Math.max(1, Math.floor(unlocks / GUESS_PART)) };
 }
 
+/** The error of a command for a Redis without a vault. */
+const NO_VAULT =
+  'There is no vault in this Redis. Check VAULT_REDIS_URL and VAULT_DATA_DIR. Only a server or a restore makes a vault.';
+
 /**
- * Reads the installation record, creates it in an empty Redis, and checks that the master key opens it. Rejects with a
- * `StartError` if it does not, or if a restore is unfinished.
+ * Reads the installation record, creates it in an empty Redis unless one must exist, and checks that the master key opens it.
+ * Rejects with a `StartError` if it does not, if there is none, or if a restore is unfinished.
  */
-async function openInstallation(store: InstallationStore, crypto: Crypto): Promise<Installation> {
+async function openInstallation(
+  store: InstallationStore,
+  crypto: Crypto,
+  isExisting: boolean,
+): Promise<Installation> {
+  const found = await store.read();
+  if (found === undefined && isExisting) {
+    throw new StartError(NO_VAULT);
+  }
   const installation =
-    (await store.read()) ??
-    (await store.claim({ buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
+    found ?? (await store.claim({ buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
   if (installation === undefined) {
     throw new StartError(HALF_RESTORED);
   }
@@ -54,11 +65,12 @@ async function openInstallation(store: InstallationStore, crypto: Crypto): Promi
 
 /**
  * Starts the worker threads with the keys of this vault, and resolves when all of them accept jobs. Rejects with a
- * `StartError` when the master key does not open the data in this Redis, or a restore is unfinished.
+ * `StartError` when the master key does not open the data in this Redis, there is no vault that must exist, or a restore is
+ * unfinished.
  */
 export async function openWorkers(
   store: InstallationStore,
-  { settings, ring, argon2, argon2Divisor, observer, recordEvent }: ObservedOptions,
+  { settings, ring, argon2, argon2Divisor, isExisting = false, observer, recordEvent }: ObservedOptions,
   { threads, unlocks, guesses }: Capacity,
   limiter: Limiter,
 ) {
@@ -85,7 +97,7 @@ export async function openWorkers(
   try {
     await pool.ready();
     const crypto = createCrypto(pool, limiter, observer.threadCall);
-    const { root, buckets } = await openInstallation(store, crypto);
+    const { root, buckets } = await openInstallation(store, crypto, isExisting);
     writeRootCell(cell, root);
     return { pool, crypto, buckets, cell, root };
   } catch (error) {

@@ -32,6 +32,11 @@ export function errorOf(code: ErrorCode, isUnknown: boolean): VaultError {
   return new VaultError(isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
 }
 
+/** The code of a failed attempt as its caller gets it: a request that was sent was not unreachable. */
+export function attemptCode(failure: OutboundFailure): ErrorCode {
+  return errorOf(failure.code, isOutcomeUnknown(failure)).code;
+}
+
 /** Tells whether a status calls for another attempt: 429, and 500 or higher. */
 export function asksForRepeat(status: number): boolean {
   return status === 429 || status >= 500;
@@ -87,6 +92,21 @@ export type RetryPause = (attempt: number, retryAfterMs?: number) => number;
 /** Creates randomised pauses; the first is half a second by default. */
 export function createRetryPause(random: () => number, firstMs?: number): RetryPause {
   return (attempt, retryAfterMs) => pauseMs(attempt, random(), retryAfterMs, firstMs);
+}
+
+/** Seconds from each call of a webhook to the next: the eighth is about a day after the first. */
+const WEBHOOK_PAUSES_S = [1, 5, 30, 300, 1_800, 14_400, 69_900] as const;
+const WEBHOOK_JITTER = 0.1;
+
+/** The pause after the `attempt`-th failed call of a webhook, in whole milliseconds, lengthened by up to a tenth by `random`. */
+export function webhookPauseMs(attempt: number, random: number): number {
+  const seconds = WEBHOOK_PAUSES_S[attempt - 1] ?? WEBHOOK_PAUSES_S[WEBHOOK_PAUSES_S.length - 1] ?? 0;
+  return Math.ceil(seconds * 1_000 * (1 + WEBHOOK_JITTER * random));
+}
+
+/** Creates randomised pauses between the calls of a webhook. */
+export function createWebhookPause(random: () => number): RetryPause {
+  return (attempt) => webhookPauseMs(attempt, random());
 }
 
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';

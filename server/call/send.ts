@@ -27,7 +27,7 @@ import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
-import { asksForRepeat, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
+import { asksForRepeat, attemptCode, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
 
 const TRIES_MAX = 40;
 const RETRY_PAUSE_MS = 50;
@@ -153,7 +153,7 @@ export class CallSender {
       ...names,
       attempt: made,
       ms: Math.round(performance.now() - startedAt),
-      ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
+      ...(result.ok ? { status: result.status } : { code: attemptCode(result), reason: result.reason }),
     });
   }
 

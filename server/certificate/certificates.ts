@@ -99,11 +99,15 @@ export class Certificates {
 
   /** Returns the certificates of the account, or of one signing request, in ascending order of id. */
   async list(ctx: AccountContext, csrId: string | undefined): Promise<readonly Certificate[]> {
-    const { aid } = ctx.account;
-    const found = await this.store.readAll(aid);
-    const all = await mapInPieces(this.limiter, aid, found, (certificate) => this.open(aid, certificate));
+    const all = await this.all(ctx.account.aid);
     this.metering.count(ctx, 'certificate');
     return csrId === undefined ? all : all.filter((certificate) => certificate.csr_id === csrId);
+  }
+
+  /** Returns all certificates of an account in ascending order of id, without billing. */
+  async all(aid: string): Promise<readonly Certificate[]> {
+    const found = await this.store.readAll(aid);
+    return mapInPieces(this.limiter, aid, found, (certificate) => this.open(aid, certificate));
   }
 
   /** Removes a certificate. Rejects with `certificate_not_found`. */

@@ -61,7 +61,7 @@ const readCsrs = defineRoute({
   query: CsrReadQuery,
   body: { kind: 'none' },
   response: CsrsReply,
-  errors: ['csr_not_found', 'integrity_failed'],
+  errors: ['csr_not_found'],
   handle: async ({ ctx, query: { id } }, services: Needs) => ({
     json:
       id === undefined
@@ -113,7 +113,6 @@ const createCertificate = defineRoute({
     'certificate_private_key',
     'certificate_mismatch',
     'certificates_full',
-    'integrity_failed',
   ],
   audit: { action: 'certificate.create', of: 'all', object: ({ query }) => objectOf('csr', query.csr_id) },
   handle: async ({ ctx, query, body }, services: Needs) => {
@@ -134,7 +133,7 @@ const readCertificates = defineRoute({
   query: CertificateReadQuery,
   body: { kind: 'none' },
   response: CertificatesReply,
-  errors: ['certificate_not_found', 'integrity_failed'],
+  errors: ['certificate_not_found'],
   handle: async ({ ctx, query: { id, csr_id } }, services: Needs) => ({
     json:
       id === undefined

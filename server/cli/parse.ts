@@ -109,6 +109,9 @@ export function readLine<Known extends CommandBase>(
   args: readonly string[],
   commands: readonly Known[],
 ): HelpRequest | Line<Known> {
+  if (args[0] === 'help') {
+    return readLine([...args.slice(1), '--help'], commands);
+  }
   const firstOption = args.findIndex((arg) => arg.startsWith('-'));
   const words = firstOption < 0 ? args : args.slice(0, firstOption);
   const command = commands.find((known) => known.words.every((word, at) => words[at] === word));

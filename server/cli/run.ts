@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/reader.ts';
 import type { RandomId } from '../core/clock.ts';
 import { StartError, VaultError } from '../core/errors.ts';
+import { describeRefusal, refusalOf } from '../core/write-refusal.ts';
 import { REVISION_GONE } from '../domain/account.ts';
 import {
   type Command,
@@ -40,6 +41,10 @@ export interface Terminal<Needs extends OpenNeeds> extends ProgressScreen {
 function describeFailure(error: unknown): { readonly text: string; readonly exitCode: number } {
   if (error instanceof CommandError) {
     return { text: error.message, exitCode: error.exitCode };
+  }
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) {
+    return { text: describeRefusal(refusal), exitCode: 1 };
   }
   const isKnown = error instanceof ConfigError || error instanceof VaultError || error instanceof StartError;
   return { text: isKnown ? error.message : 'The command failed unexpectedly.', exitCode: 1 };

@@ -34,7 +34,7 @@ const readCertificate = defineRoute({
   body: { kind: 'none' },
   file: PDF,
   response: PdfFile,
-  errors: ['certificate_not_found', 'integrity_failed'],
+  errors: ['certificate_not_found'],
   audit: { action: 'compliance_certificate.read', of: 'all' },
   handle: async ({ ctx }, services: Needs) => ({
     file: { bytes: await services.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },

@@ -69,6 +69,7 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
   if (!values.allowPlainHttp) {
     rejectPlainHttp(reader, host, admin?.host);
   }
+  checkUrls(reader, values);
   const { redisCert, redisKey } = values;
   const client = keyPairOf(reader, 'VAULT_REDIS_CERT_FILE', redisCert, 'VAULT_REDIS_KEY_FILE', redisKey);
   const redisTls =
@@ -94,6 +95,9 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
         : Object.freeze({ url: `${otlpEndpoint}/v1/traces`, headers: otlpHeaders ?? new Secret({}) }),
     effective: Object.freeze(reader.effective),
   };
+  if (config.formsUrl !== undefined && new URL(config.formsUrl).host === new URL(publicUrl(config)).host) {
+    reader.report('VAULT_FORMS_URL', 'must have another host than VAULT_PUBLIC_URL, or be omitted');
+  }
   reader.finish();
   return Object.freeze(config);
 }
@@ -261,6 +265,37 @@ function rejectPlainHttp(reader: SettingReader, host: string, adminHost: string 
   }
   if (adminHost !== undefined && !isLoopback(adminHost)) {
     reader.report('VAULT_ADMIN_HOST', reason);
+  }
+}
+
+/** True for a URL of plain HTTP on a machine other than the browser's own, which pages under HTTPS cannot call. */
+function isBlocked(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''));
+}
+
+/** Reports URLs of plain HTTP where the server has TLS, or where forms under HTTPS would call them in vain. */
+function checkUrls(
+  reader: SettingReader,
+  { publicUrl: own, formsUrl, stagingUrl, tlsCert }: SettingValues,
+): void {
+  const hasTls = tlsCert !== undefined;
+  const isSecure = hasTls || [own, formsUrl].some((url) => url?.startsWith('https:'));
+  for (const [name, url] of [
+    ['VAULT_PUBLIC_URL', own],
+    ['VAULT_FORMS_URL', formsUrl],
+  ] as const) {
+    if (hasTls && url?.startsWith('http:')) {
+      reader.report(name, 'must begin with https://: with VAULT_TLS_CERT_FILE the server has no plain HTTP');
+    }
+  }
+  for (const [name, url] of [
+    ['VAULT_PUBLIC_URL', hasTls ? undefined : own],
+    ['VAULT_STAGING_URL', stagingUrl],
+  ] as const) {
+    if (isSecure && url !== undefined && isBlocked(url)) {
+      reader.report(name, 'must begin with https://: browsers let forms under HTTPS call nothing else');
+    }
   }
 }
 

@@ -1,13 +1,14 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { OPERATIONS } from '../core/operations.ts';
 import { Secret } from '../core/secret.ts';
-import type { NetworkTokenRequester, PriceTable } from '../core/settings.ts';
+import type { AuditSink, NetworkTokenRequester, PriceTable } from '../core/settings.ts';
 import { errorCode } from './folder.ts';
 import { BadValue, type Parse, rejectValue } from './reader.ts';
-import { parseFilePath } from './values.ts';
+import { parseFilePath, parseHost } from './values.ts';
 
 const FILE_BYTES_MAX = 1_048_576;
 
@@ -71,6 +72,45 @@ export const parseExecutable: Parse<string> = (text) => {
   }
 };
 
+/** The path of a file to append to, which need not exist: its folder does, and this user can write there. */
+export const parseAppendedFile: Parse<string> = (text) => {
+  const path = parseFilePath(text);
+  const folder = dirname(path);
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat?.isDirectory()) {
+      rejectValue('must name a file, and names a folder');
+    }
+    if (stat === undefined && !statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+      rejectValue('names a file in a folder that does not exist');
+    }
+    accessSync(stat === undefined ? folder : path, constants.W_OK);
+    return path;
+  } catch (error) {
+    if (error instanceof BadValue) {
+      throw error;
+    }
+    return rejectValue(`names a file that cannot be written (${errorCode(error)})`);
+  }
+};
+
+const SYSLOG = /^syslog\+(tcp|tls):\/\/(?:\[([^\]]+)\]|([^/:@?#[\]]+)):([1-9]\d{0,4})$/;
+
+/** `stdout`, a file, `syslog+tcp://host:port` or `syslog+tls://host:port`; IPv6 in brackets. */
+export const parseAuditSink: Parse<AuditSink> = (text) => {
+  if (text === 'stdout') {
+    return { kind: 'stdout' };
+  }
+  const [, transport, address, name, port] = SYSLOG.exec(text) ?? [];
+  if (port !== undefined && Number(port) <= 65_535) {
+    const host = parseHost(address ?? name ?? '');
+    return { kind: 'syslog', host, port: Number(port), tls: transport === 'tls' };
+  }
+  return text.includes('://') || text.startsWith('syslog')
+    ? rejectValue('must be stdout, a file, syslog+tcp://host:port or syslog+tls://host:port')
+    : { kind: 'file', path: parseAppendedFile(text) };
+};
+
 /** The PEM text of a file with at least one certificate, all of them valid X.509. */
 export const parseCertificates: Parse<string> = (path) => {
   const pem = read(path, false);
@@ -99,6 +139,11 @@ export const parseOwnCertificates: Parse<string> = (path) => {
     ? rejectValue('names a certificate that is not valid yet')
     : pem;
 };
+
+/** The end of the first certificate of a PEM text, RFC 3339. */
+export function endOfCertificate(pem: string): string {
+  return new X509Certificate(pem).validToDate.toISOString();
+}
 
 /** True if a PEM text is the unencrypted private key of a certificate. */
 export function isPrivateKeyOf(cert: string, pem: Secret<string>): boolean {

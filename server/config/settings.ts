@@ -3,6 +3,8 @@ import { Secret } from '../core/secret.ts';
 import { UNSAFE_REDIS, type UnsafeRedis } from '../core/settings.ts';
 import {
   NO_PRICES,
+  parseAppendedFile,
+  parseAuditSink,
   parseCertificates,
   parseExecutable,
   parseOwnCertificates,
@@ -19,8 +21,6 @@ import {
   listOf,
   parseAccountName,
   parseArgon2,
-  parseAuditSink,
-  parseBaseUrl,
   parseBoolean,
   parseCidr,
   parseCommandLine,
@@ -93,12 +93,12 @@ export const SETTINGS = {
   allowPlainHttp: withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false'),
   tlsCert: optional('VAULT_TLS_CERT_FILE', parseOwnCertificates),
   tlsKey: optional('VAULT_TLS_KEY_FILE', (path) => new Secret(readPrivateFile(path))),
-  /** Without a trailing slash; undefined: derived from `host` and the port, see `publicUrl`. */
-  publicUrl: optional('VAULT_PUBLIC_URL', parseBaseUrl),
-  /** The separate origin of hosted forms, without a path; undefined: forms are on the public URL. */
+  /** An origin of the vault alone, since elements trust theirs; undefined: derived from `host` and the port, see `publicUrl`. */
+  publicUrl: optional('VAULT_PUBLIC_URL', parseOrigin),
+  /** The separate origin of hosted forms; undefined: forms are on the public URL. */
   formsUrl: optional('VAULT_FORMS_URL', parseOrigin),
-  /** The base URL that forms use with `testing=true`; undefined: this server. */
-  stagingUrl: optional('VAULT_STAGING_URL', parseBaseUrl),
+  /** The public URL of the server that forms use with `testing=true`; undefined: this server. */
+  stagingUrl: optional('VAULT_STAGING_URL', parseOrigin),
   redisUrl: secret('VAULT_REDIS_URL', parseRedisUrl, showRedis),
   redisCa: optional('VAULT_REDIS_CA_FILE', parseCertificates),
   redisCert: optional('VAULT_REDIS_CERT_FILE', parseOwnCertificates),
@@ -153,7 +153,7 @@ export const SETTINGS = {
   auditRetention: withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
   jobRetention: withDefault('VAULT_JOB_RETENTION', parseDurationSetting, 'P30D'),
   /** The file that checkpoints of security logs are appended to. */
-  auditCheckpointFile: optional('VAULT_AUDIT_CHECKPOINT_FILE', parseFilePath),
+  auditCheckpointFile: optional('VAULT_AUDIT_CHECKPOINT_FILE', parseAppendedFile),
   /** The destination of access events; undefined: they are not delivered. */
   auditSink: optional('VAULT_AUDIT_SINK', parseAuditSink),
   /** The cost of deriving a key from a passphrase, for new and changed keys. */

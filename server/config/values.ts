@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { DAY_MS } from '../core/clock.ts';
 import { Secret } from '../core/secret.ts';
-import type { AuditSink } from '../core/settings.ts';
+import { isCredentialId } from '../domain/account.ts';
 import { type Duration, parseDuration } from '../domain/text/time.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
@@ -93,12 +93,6 @@ const parseHttpUrl: Parse<URL> = (text) => {
   return url;
 };
 
-/** A base URL, without its trailing slash. It must not end with `/v1`, which is added where the URL is used. */
-export const parseBaseUrl: Parse<string> = (text) => {
-  const base = parseHttpUrl(text).href.replace(/\/+$/, '');
-  return base.endsWith('/v1') ? rejectValue('must not end with /v1') : base;
-};
-
 /** The URL of an OpenTelemetry collector, without its trailing slash; `/v1/traces` is added later. */
 export const parseOtlpEndpoint: Parse<string> = (text) => parseHttpUrl(text).href.replace(/\/+$/, '');
 
@@ -184,10 +178,14 @@ export const parseArgon2: Parse<Argon2Setting> = (text) => {
 };
 
 /** The name of an account, for HTTP Basic authentication: no colon (RFC 7617) and no control character. */
-export const parseAccountName: Parse<string> = (text) =>
-  /^[A-Za-z0-9._@-]{1,128}$/.test(text)
+export const parseAccountName: Parse<string> = (text) => {
+  if (isCredentialId(text)) {
+    rejectValue('must not have the form of the id of a credential');
+  }
+  return /^[A-Za-z0-9._@-]{1,128}$/.test(text)
     ? text
     : rejectValue('must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -');
+};
 
 /** A password of at most 1024 characters without control characters. */
 export const parsePassword: Parse<Secret<string>> = (text) =>
@@ -197,20 +195,3 @@ export const parsePassword: Parse<Secret<string>> = (text) =>
 
 export const parseCommandLine: Parse<Secret<string>> = (text) =>
   text.trim() === '' ? rejectValue('must be a command for /bin/sh') : new Secret(text);
-
-const SYSLOG = /^syslog\+(tcp|tls):\/\/(?:\[([^\]]+)\]|([^/:@?#[\]]+)):([1-9]\d{0,4})$/;
-
-/** `stdout`, a file, `syslog+tcp://host:port` or `syslog+tls://host:port`; IPv6 in brackets. */
-export const parseAuditSink: Parse<AuditSink> = (text) => {
-  if (text === 'stdout') {
-    return { kind: 'stdout' };
-  }
-  const [, transport, address, name, port] = SYSLOG.exec(text) ?? [];
-  if (port !== undefined && Number(port) <= 65_535) {
-    const host = parseHost(address ?? name ?? '');
-    return { kind: 'syslog', host, port: Number(port), tls: transport === 'tls' };
-  }
-  return text.includes('://') || text.startsWith('syslog')
-    ? rejectValue('must be stdout, a file, syslog+tcp://host:port or syslog+tls://host:port')
-    : { kind: 'file', path: parseFilePath(text) };
-};

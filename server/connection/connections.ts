@@ -48,7 +48,14 @@ export class Connections {
 
   /** Returns all connections of the account in the order of their ids, as the JSON text of a list. */
   list({ account }: AccountContext): Promise<ReadableStream<Uint8Array>> {
-    return listStreamOf(this.readAll(account.aid));
+    return listStreamOf(this.all(account.aid));
+  }
+
+  /** Yields the public parts of all connections of an account in the order of their ids. */
+  async *all(aid: string): AsyncGenerator<readonly Connection[]> {
+    for await (const connections of this.store.list(aid)) {
+      yield this.crypto.describeConnections({ aid, connections });
+    }
   }
 
   /** Returns the public part of a connection. Rejects with `connection_not_found`. */
@@ -101,7 +108,7 @@ export class Connections {
     if (mayReveal(account)) {
       return;
     }
-    for await (const some of this.readAll(account.aid)) {
+    for await (const some of this.all(account.aid)) {
       if (some.some(({ rules }) => rules?.includes(ruleId))) {
         requireReveal(account, 'query.id');
       }
@@ -120,11 +127,5 @@ export class Connections {
     const sealed = await this.crypto.sealConnection({ params, previous: previous?.record, body });
     await vetTarget(this.thirdParties, account, sealed.origin, 'body.base_url');
     return sealed;
-  }
-
-  private async *readAll(aid: string): AsyncGenerator<readonly Connection[]> {
-    for await (const connections of this.store.list(aid)) {
-      yield this.crypto.describeConnections({ aid, connections });
-    }
   }
 }

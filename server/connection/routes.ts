@@ -47,7 +47,7 @@ const listConnections = defineRoute({
   description: 'Lists the connections of the account, without the values of their credentials.',
   body: { kind: 'none' },
   response: ConnectionList,
-  errors: ['integrity_failed'],
+  errors: [],
   handle: async ({ ctx }, services: Needs) => ({ stream: await services.connections.list(ctx) }),
 });
 
@@ -62,7 +62,7 @@ const readConnection = defineRoute({
   params: ConnectionPath,
   body: { kind: 'none' },
   response: Connection,
-  errors: ['connection_not_found', 'integrity_failed'],
+  errors: ['connection_not_found'],
   handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.connections.read(ctx, params.id),
   }),
@@ -80,7 +80,7 @@ const replaceConnection = defineRoute({
   params: ConnectionPath,
   body: { kind: 'stored', schema: ReplaceConnection, bytesMax: BODY_BYTES.short },
   response: Connection,
-  errors: ['destination_refused', 'connection_not_found', 'integrity_failed'],
+  errors: ['destination_refused', 'connection_not_found'],
   audit: {
     action: 'connection.change',
     of: 'all',

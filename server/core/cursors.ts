@@ -20,14 +20,14 @@ export class Cursors {
   }
 
   /** Rejects with `cursor_invalid` any text that was not signed for this scope. */
-  verify(scope: CursorScope, text: string): unknown {
+  verify(scope: CursorScope, text: string, field = 'query.next_token'): unknown {
     const bytes = Buffer.from(text, 'base64url');
     const body = bytes.subarray(MAC_BYTES);
     // One spelling per cursor: another text that decodes to the same bytes is not ours.
     const ours = bytes.length > MAC_BYTES && bytes.toString('base64url') === text;
     const mac = bytes.subarray(0, MAC_BYTES);
     if (!ours || !this.keys().some((key) => timingSafeEqual(mac, macOf(key, scope, body)))) {
-      throw new VaultError('cursor_invalid', { field: 'query.next_token' });
+      throw new VaultError('cursor_invalid', { field });
     }
     return JSON.parse(body.toString('utf8'));
   }

@@ -76,9 +76,26 @@ export const ERRORS = defineErrors({
   },
   number_missing: {
     status: 400,
-    text: 'The request contains no number to derive a token from.',
+    text: 'The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.',
     advice:
-      'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body or in the query. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
+      'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body, or as the parameter `number`. With `smart_parse` the body needs a card number under a name that says so, or a valid one in its text. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
+  },
+  number_invalid: {
+    status: 400,
+    text: 'The number is not the one that the token of the item stands for. Nothing was stored.',
+    advice:
+      'Leave the number out: an endpoint with `token` adds to one item. Tokens of `uuid`, and those of another vault, are not made of a number, so no number fits them. Wrong numbers count like wrong passphrases of the key.',
+  },
+  charset_unsupported: {
+    status: 400,
+    text: 'The charset of the body is none of UTF-8, UTF-16, ISO-8859-1 and Windows-1252.',
+    advice: 'Send the body in UTF-8, and name another charset in its Content-Type or XML declaration.',
+  },
+  track_data_refused: {
+    status: 400,
+    text: 'The body contains data of a magnetic stripe, which is never stored. Nothing was stored.',
+    advice:
+      'Send number, expiry and holder alone. The vault keeps no full track, not even for a time (PCI DSS 3.3.1.1).',
   },
   sealing_required: {
     status: 400,
@@ -94,7 +111,8 @@ export const ERRORS = defineErrors({
   reference_required: {
     status: 400,
     text: 'This item was stored with a reference, and the request must contain it.',
-    advice: 'Send the reference that the item was stored with; listings show it.',
+    advice:
+      'Send the reference that the item was stored with; listings show it. In a placeholder it is the third part: `{{vault:TOKEN:FIELD:REFERENCE}}`.',
   },
   cursor_invalid: {
     status: 400,
@@ -132,7 +150,7 @@ export const ERRORS = defineErrors({
     status: 400,
     text: 'A placeholder names an item or a field that does not exist. Nothing was sent.',
     advice:
-      'Check the token, the field and the reference in `{{vault:TOKEN:FIELD:REFERENCE}}`; `field` of the error says where the placeholder stands. The reference is needed if the item was stored with one.',
+      'Check the token, the field and the reference in `{{vault:TOKEN:FIELD:REFERENCE}}`; `field` of the error says where the placeholder stands.',
   },
   template_limit: {
     status: 400,
@@ -432,9 +450,9 @@ export const ERRORS = defineErrors({
   },
   reply_not_storable: {
     status: 502,
-    text: 'The reply of the third party contains no number to derive a token from. Nothing was stored.',
+    text: 'The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.',
     advice:
-      'Check the reply of the third party, or use `smart_parse`. It received the request and may have processed it.',
+      'Check the reply of the third party and its charset, or use `smart_parse`. It received the request and may have processed it.',
   },
   target_timeout: {
     status: 504,

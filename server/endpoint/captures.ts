@@ -1,10 +1,12 @@
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
+import type { StoredParts } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener } from '../key/opener.ts';
+import type { Attempts } from '../limits/attempts.ts';
 import type { CallPreparer } from '../proxy/prepare.ts';
 import {
   type Account,
@@ -104,6 +106,7 @@ export class Captures {
     private readonly sealingKeys: SealingKeys,
     private readonly webhooks: CaptureWebhooks,
     private readonly idempotency: Idempotency,
+    private readonly attempts: Attempts,
     private readonly now: Clock,
   ) {}
 
@@ -249,10 +252,33 @@ export class Captures {
         ...{ seen: item.logLength, sadExpiresAt: this.writer.sadExpiry() },
         ...readingOf(endpoint, ctx, contentType),
       };
-      const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
+      const patched = await this.judged(ctx, key.kid, () =>
+        this.crypto.patchItem({ params, records, secret, ...given, item, body }),
+      );
       rejectAbandoned(ctx);
       return this.writer.writeOver(ctx, 'capture', key, item, patched, seed);
     });
+  }
+
+  /** Counts a number that comes with a patch as a guess at the item's: the reply shows whether it is that. */
+  private async judged(
+    { ip }: AccountContext,
+    kid: string,
+    patch: () => Promise<StoredParts>,
+  ): Promise<StoredParts> {
+    const guess = { kind: 'key', of: kid, ip } as const;
+    try {
+      const patched = await patch();
+      if (patched.facts.hasNumber === true) {
+        await this.attempts.judge(guess, true);
+      }
+      return patched;
+    } catch (error) {
+      if (error instanceof VaultError && error.code === 'number_invalid') {
+        await this.attempts.judge(guess, false);
+      }
+      throw error;
+    }
   }
 }
 

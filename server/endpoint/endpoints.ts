@@ -42,6 +42,9 @@ const DEFAULT_TTL = '24h';
 const KEPT_MS = DAY_MS;
 /** The longest time between two checks of an entry by the sweep. */
 const CHECK_MS = DAY_MS;
+/** What was made for more than this time is listed before it ends. */
+const LONG_MS = 7 * DAY_MS;
+const SECOND_MS = 1_000;
 const NO_BYTES = new Uint8Array(0);
 
 /** Endpoints of either kind, from creation to removal. `Captures` and `Retrievals` use them. */
@@ -72,11 +75,22 @@ export class Endpoints {
     const isMasked = seesAll ? undefined : true;
     const { user, passphrase, rules = [], unique_id: id = this.randomId() } = input;
     const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
-    const expiresAt = endOf(input.ttl ?? DEFAULT_TTL, this.now());
+    const createdAt = this.now();
+    const expiresAt = endOf(input.ttl ?? DEFAULT_TTL, createdAt);
     if (expiresAt === undefined) {
       throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
     }
-    const common = { kind, account: account.name, user, expiresAt, rules, wantsCard, isMasked, ...own };
+    const common = {
+      kind,
+      account: account.name,
+      user,
+      createdAt,
+      expiresAt,
+      rules,
+      wantsCard,
+      isMasked,
+      ...own,
+    };
     const sealed = await this.keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
       // The cached key may be older than a change at another server, however long ago.
       if (!(await this.isStored(key))) {
@@ -88,7 +102,11 @@ export class Endpoints {
       const made = await this.crypto.createEndpoint({ params, blob, passphrase, policy, order });
       return made.kind === 'warm_miss' ? made : done({ ...made, key });
     });
-    await this.place({ kid: sealed.key.kid, kind, nonce: this.randomId(), id }, sealed);
+    await this.place(
+      { kid: sealed.key.kid, kind, nonce: this.randomId(), id },
+      sealed,
+      longEnd(common, createdAt),
+    );
     ctx.change = { kind: 'endpoint', id, digest: sealed.digest, isGone: false };
     this.metering.count(ctx, `${kind}_create`);
     return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
@@ -107,6 +125,22 @@ export class Endpoints {
       .filter((endpoint) => endpoint !== undefined)
       .filter(({ user: ofKey }) => mayUseKey(ctx.account, ofKey))
       .sort((a, b) => (a.user === b.user ? compare(a.unique_id, b.unique_id) : compare(a.user, b.user)));
+  }
+
+  /**
+   * Yields the endpoints of a kind that end in a period, the first one first, of those that were made for more than seven days
+   * and were not stopped. Times are ms since 1970.
+   */
+  async *ending(aid: string, kind: Kind, from: number, upTo: number) {
+    for await (const entries of this.store.ends(aid, kind, from, upTo)) {
+      const found = await mapInPieces(this.limiter, aid, entries, (entry) => this.describe(aid, entry));
+      yield found.filter((endpoint) => endpoint !== undefined).filter(({ expired }) => !expired);
+    }
+  }
+
+  /** Counts them, without those that end at `from`. A stopped one may be counted for a day. */
+  countEnding(aid: string, kind: Kind, from: number, upTo: number): Promise<number> {
+    return this.store.countEnds(aid, kind, from, upTo);
   }
 
   /** Deletes an endpoint and releases its id. Rejects with `endpoint_not_found`, or if the credential may not change it. */
@@ -142,13 +176,17 @@ export class Endpoints {
   }
 
   /** Stores a sealed endpoint and verifies that its key has not changed. A later change of the passphrase stops it. */
-  private async place(entry: EndpointEntry, { key, policy, wrap }: Sealed): Promise<void> {
+  private async place(
+    entry: EndpointEntry,
+    { key, policy, wrap }: Sealed,
+    end: number | undefined,
+  ): Promise<void> {
     const { aid, gen } = key;
     if (!(await this.store.reserve(entry.id, entry.nonce))) {
       throw new VaultError('endpoint_exists', { field: 'query.unique_id' });
     }
     try {
-      await this.store.enter(aid, entry, this.now(), gen);
+      await this.store.enter(aid, entry, this.now(), gen, end);
       await this.rejectChanged(key);
       if (!(await this.store.commit(entry.id, { nonce: entry.nonce, aid, policy, wrap }))) {
         // The endpoint was stopped with its key meanwhile, or the reservation has expired.
@@ -220,9 +258,15 @@ export class Endpoints {
     let change: RecordChange | undefined;
     let isExpired = false;
     if (stored?.nonce === nonce) {
-      const described = this.crypto.describeEndpoint({ place: { aid, id }, policy: stored.policy });
-      const expiresAt = (await described.catch(() => undefined))?.expiresAt ?? Number.POSITIVE_INFINITY;
+      const describing = this.crypto.describeEndpoint({ place: { aid, id }, policy: stored.policy });
+      const policy = await describing.catch(() => undefined);
+      const expiresAt = policy?.expiresAt ?? Number.POSITIVE_INFINITY;
       const removeAt = Math.min(expiresAt, stored.stoppedAt ?? Number.POSITIVE_INFINITY) + KEPT_MS;
+      const end = policy && stored.wrap ? longEnd(policy, this.now()) : undefined;
+      if (end !== undefined) {
+        // Entries of earlier versions and of restored copies may not be there.
+        await this.store.noteEnd(aid, entry, end);
+      }
       if (removeAt > this.now()) {
         return this.store.postpone(aid, entry, Math.min(removeAt, this.now() + CHECK_MS));
       }
@@ -242,6 +286,23 @@ export class Endpoints {
 /** Formats the expiry of an endpoint, ms since 1970; null if it never expires. */
 export function expiryText(ms: number | null): string | null {
   return ms === null ? null : formatExpiry(ms);
+}
+
+/**
+ * The end of an endpoint that was made for more than seven days, ms since 1970; undefined for any other. The lifetime is in
+ * whole seconds, and the end up to a second after it. An endpoint of an earlier version has no time of creation: it counts
+ * while it has more left than the default lifetime.
+ */
+function longEnd(
+  { createdAt, expiresAt }: Pick<EndpointPolicy, 'createdAt' | 'expiresAt'>,
+  now: number,
+): number | undefined {
+  if (expiresAt === null) {
+    return undefined;
+  }
+  const isLong =
+    createdAt === undefined ? expiresAt - now > DAY_MS : expiresAt - createdAt >= LONG_MS + SECOND_MS;
+  return isLong ? expiresAt : undefined;
 }
 
 function urlOf(kind: Kind, id: string): string {

@@ -78,7 +78,7 @@ function listEndpoints(noun: keyof typeof KINDS): Route<Needs> {
     description: `Lists the ${adjective} endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.`,
     query: EndpointListQuery,
     response: EndpointList,
-    errors: ['key_not_found', 'integrity_failed'],
+    errors: ['key_not_found'],
     meter: ['list'],
     handle: async ({ ctx, query: { user } }, services: Needs) => ({
       json: await services.endpoints.list(ctx, noun, user),
@@ -99,7 +99,7 @@ function removeEndpoint(noun: keyof typeof KINDS): Route<Needs> {
     description: `Deletes an endpoint of either kind immediately and releases its id.${kept}`,
     params: EndpointPath,
     response: Message,
-    errors: ['endpoint_not_found', 'integrity_failed'],
+    errors: ['endpoint_not_found'],
     meter: ['delete'],
     audit: { action: 'endpoint.delete', object: ({ params }) => objectOf('endpoint', params.unique_id) },
     handle: async ({ ctx, params }, services: Needs) => {
@@ -132,7 +132,6 @@ const createCapture = defineRoute({
     'token_not_found',
     'reference_required',
     'destination_refused',
-    'integrity_failed',
   ],
   meter: ['capture_create'],
   audit: { action: 'endpoint.create', object: ({ query }) => objectOf('endpoint', query.unique_id) },
@@ -183,6 +182,10 @@ const capture = defineRoute({
   errors: [
     'not_allowed',
     'number_missing',
+    'number_invalid',
+    'too_many_failures',
+    'charset_unsupported',
+    'track_data_refused',
     'test_card',
     'metadata_sensitive',
     'token_exists',
@@ -194,7 +197,6 @@ const capture = defineRoute({
     'jobs_full',
     'rule_not_found',
     'rule_limit',
-    'integrity_failed',
   ],
   meter: ['capture'],
   idempotent: true,
@@ -218,7 +220,7 @@ const checkCapture = defineRoute({
   auth: 'capture_secret',
   params: EndpointPath,
   response: CaptureState,
-  errors: ['integrity_failed'],
+  errors: [],
   meter: [],
   handle: async ({ ctx, params, secret }, services: Needs) => ({
     json: await services.captures.check(ctx, { ...params, secret }),
@@ -271,7 +273,7 @@ const createRetrieve = defineRoute({
   passphrase: 'required',
   html: 'preferred',
   response: RetrieveEndpoint,
-  errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed'],
   meter: ['retrieve_create'],
   audit: { action: 'endpoint.create', object: ({ query }) => objectOf('endpoint', query.unique_id) },
   handle: async ({ ctx, query, passphrase, request }, services: Needs) => {
@@ -307,7 +309,6 @@ const retrieve = defineRoute({
     'token_not_found',
     'rule_not_found',
     'rule_limit',
-    'integrity_failed',
   ],
   meter: ['retrieve'],
   handle: async ({ ctx, params, secret, query }, services: Needs) => {

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { FormType } from '../form/schema.ts';
 import {
   DURATION_PATTERN,
+  ExpiryTime,
   Identifier,
   MaskFields,
   NewIdentifier,
@@ -105,12 +106,12 @@ export const CreateCaptureQuery = Type.Object({
   token: Type.Optional({
     ...Token,
     description:
-      'The only item of the endpoint: what is sent is merged into it, member by member, and needs no number. Not together with `algorithm` and `overwrite`.',
+      'The only item of the endpoint: what is sent is merged into it, member by member, and needs no number; the number of another item is refused with `number_invalid`. Not together with `algorithm` and `overwrite`.',
   }),
   smart_parse: Type.Optional(
     Type.Boolean({
       description:
-        'Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text.',
+        'Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms (also `multipart/form-data`), CSV, TSV and text, in UTF-8, UTF-16, ISO-8859-1 or Windows-1252.',
       default: false,
     }),
   ),
@@ -165,11 +166,7 @@ export const SealingKey = Type.Object(
       minLength: 87,
       maxLength: 87,
     }),
-    expires_at: Type.String({
-      description: 'Until when the vault takes what is sealed to this key.',
-      [PUBLISHED]: { format: 'date-time' },
-      examples: ['2026-02-02T00:00:00Z'],
-    }),
+    expires_at: ExpiryTime('Until when the vault takes what is sealed to this key.'),
   },
   { $id: 'SealingKey', description: 'The public half of the key of the day.' },
 );

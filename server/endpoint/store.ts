@@ -2,16 +2,22 @@ import { type RedisLink, script } from '../redis/client.ts';
 import { DIRECTORY_STEP, DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '../redis/records/directory.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { endpointEntry } from '../redis/records/registry.ts';
+import { scanByScore } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asOptionalBytes, asText } from '../redis/reply.ts';
 import createSealingKeyText from './create-sealing-key-1.lua' with { type: 'text' };
-import indexText from './index-endpoint-2.lua' with { type: 'text' };
+import indexText from './index-endpoint-3.lua' with { type: 'text' };
+import noteEndText from './note-end-2.lua' with { type: 'text' };
 import stopText from './stop-endpoint-1.lua' with { type: 'text' };
-import unindexText from './unindex-endpoint-2.lua' with { type: 'text' };
+import unindexText from './unindex-endpoint-3.lua' with { type: 'text' };
 
 const stop = script(stopText);
 const index = script(indexText);
 const unindex = script(unindexText);
+const noteEnd = script(noteEndText);
 const createSealingKey = script(createSealingKeyText);
+
+/** Endpoints that `ends` reads at once. */
+const ENDS_STEP = 64;
 
 /** An entry of the directory: one creation of one endpoint. */
 export interface EndpointEntry {
@@ -62,9 +68,41 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
         };
   }
 
-  /** Adds an entry to the directory, and to the endpoints of its key. */
-  async enter(aid: string, entry: EndpointEntry, now: number, gen: number): Promise<void> {
-    await this.redis.run(index, indexKeys(aid, entry), [textOf(entry), now + FIRST_CHECK_MS, gen]);
+  /** Adds an entry to the directory, to the endpoints of its key, and with the `end` of a long-lived one to those by their end. */
+  async enter(
+    aid: string,
+    entry: EndpointEntry,
+    now: number,
+    gen: number,
+    end?: number | undefined,
+  ): Promise<void> {
+    const args = [textOf(entry), now + FIRST_CHECK_MS, gen, end ?? ''];
+    await this.redis.run(index, indexKeys(aid, entry), args);
+  }
+
+  /** Adds a long-lived endpoint to those by their end, unless it was removed. */
+  async noteEnd(aid: string, entry: EndpointEntry, end: number): Promise<void> {
+    const keys = [redisKeys.endpointDirectory(aid), endsKey(aid, entry.kind)];
+    await this.redis.run(noteEnd, keys, [textOf(entry), end]);
+  }
+
+  /** Yields the long-lived endpoints of a kind that end in a period, the first one first. Times are ms since 1970. */
+  async *ends(
+    aid: string,
+    kind: EndpointEntry['kind'],
+    from: number,
+    upTo: number,
+  ): AsyncGenerator<readonly EndpointEntry[]> {
+    const key = endsKey(aid, kind);
+    const last = Number.isFinite(upTo) ? String(upTo) : '+inf';
+    for await (const members of scanByScore(this.redis, key, ENDS_STEP, last, String(from))) {
+      yield members.flatMap((member) => endpointEntry(member) ?? []);
+    }
+  }
+
+  /** Counts the long-lived endpoints of a kind that end after `from`, and not after `upTo`. */
+  async countEnds(aid: string, kind: EndpointEntry['kind'], from: number, upTo: number): Promise<number> {
+    return asCount(await this.redis.command('ZCOUNT', [endsKey(aid, kind), `(${from}`, upTo]));
   }
 
   /** Turns a reservation into an endpoint. False if it has expired or was cancelled. */
@@ -83,7 +121,11 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
     return this.drain(
       redisKeys.liveEndpoints(aid, kid),
       ['-inf', `(${gen}`, 'BYSCORE', 'LIMIT', 0, DIRECTORY_STEP],
-      ({ id, nonce }) => this.redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(ignoreDamaged),
+      async (entry) => {
+        const { id, nonce, kind } = entry;
+        await this.redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(ignoreDamaged);
+        await this.redis.write('ZREM', [endsKey(aid, kind), textOf(entry)]);
+      },
     );
   }
 
@@ -114,6 +156,10 @@ function textOf({ kid, kind, nonce, id }: EndpointEntry): string {
   return `${kid} ${kind} ${nonce} ${id}`;
 }
 
-function indexKeys(aid: string, { kid }: EndpointEntry): string[] {
-  return [redisKeys.endpointDirectory(aid), redisKeys.liveEndpoints(aid, kid)];
+function indexKeys(aid: string, { kid, kind }: EndpointEntry): string[] {
+  return [redisKeys.endpointDirectory(aid), redisKeys.liveEndpoints(aid, kid), endsKey(aid, kind)];
+}
+
+function endsKey(aid: string, kind: EndpointEntry['kind']): string {
+  return kind === 'capture' ? redisKeys.captureEnds(aid) : redisKeys.retrieveEnds(aid);
 }

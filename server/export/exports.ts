@@ -1,16 +1,15 @@
 import type { ExportPiece } from '../../workers/jobs/export/jobs.ts';
 import { streamOf } from '../core/byte-stream.ts';
 import { mapAhead } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CHUNK_BYTES } from '../domain/text/lines.ts';
-import { parseFilterTime } from '../domain/text/time.ts';
 import { type KeyOpener, namedInBody } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import { requireUnmasked } from '../request/permission.ts';
+import { bodyTimeOf } from '../schema/body-time.ts';
 import type { TreeBranch, VaultTrees } from '../vault/list/list.ts';
-import { type ExportRequest, TIME_EXPECTED } from './schema.ts';
+import type { ExportRequest } from './schema.ts';
 
 /** Pieces that are encrypted ahead of the one that is being sent. */
 const PIECES_AHEAD = 2;
@@ -52,8 +51,8 @@ export class Exports {
   ): Promise<ReadableStream<Uint8Array>> {
     requireUnmasked(ctx.account);
     const { aid } = ctx.account;
-    const stored_after = timeOf('stored_after', times.stored_after);
-    const stored_before = timeOf('stored_before', times.stored_before);
+    const stored_after = bodyTimeOf('stored_after', times.stored_after);
+    const stored_before = bodyTimeOf('stored_before', times.stored_before);
     const { head, key: fileKey } = await this.crypto.beginExport({ aid, recipients });
     const seal = ({ text, ...piece }: Piece): Promise<Uint8Array> =>
       this.crypto.sealExport({ aid, key: fileKey, piece, text });
@@ -70,14 +69,6 @@ export class Exports {
     });
     return stream;
   }
-}
-
-function timeOf(name: 'stored_after' | 'stored_before', text: string | undefined): number | undefined {
-  const time = text === undefined ? undefined : parseFilterTime(text);
-  if (text !== undefined && time === undefined) {
-    throw new VaultError('invalid_request', { field: `body.${name}`, expected: TIME_EXPECTED });
-  }
-  return time;
 }
 
 /** Yields the bytes of the file. Yields nothing before the first items are encrypted, so that their errors are replies. */

@@ -31,7 +31,7 @@ const exportItems = defineRoute({
   body: { kind: 'json', schema: ExportRequest, bytesMax: BODY_BYTES.short },
   response: ExportFile,
   file: BYTES,
-  errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['passphrase_wrong', 'key_not_found', 'key_changed'],
   meter: ['decrypt'],
   idempotent: false,
   audit: { action: 'vault.export', of: 'all', object: ({ body }) => objectOf('key', body.user) },

@@ -1,24 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { BodyTime } from '../schema/body-time.ts';
 import { Recipient, User } from '../schema/common.ts';
 import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 import { ReferencePrefix } from '../vault/schema.ts';
 
 const RECIPIENTS_MAX = 20;
-export const TIME_EXPECTED = 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`';
-
-/** A time filter of a body, which the service parses. */
-function BodyTime(description: string) {
-  return Type.Optional(
-    Type.String({
-      description: `${description} A time as in RFC 3339.`,
-      examples: ['2026-01-31T12:00:00Z'],
-      maxLength: 64,
-      [EXPECTED]: TIME_EXPECTED,
-      [PUBLISHED]: { format: 'date-time' },
-    }),
-  );
-}
-
 export const ExportRequest = Type.Object(
   {
     user: User,

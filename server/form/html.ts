@@ -8,7 +8,7 @@ export interface FormPage {
   readonly script: { readonly src: string; readonly integrity: string };
   /** The policy of the sources of files (`filePolicy`). */
   readonly files: string;
-  /** The base URL that the form sends requests to, without `/v1`. */
+  /** The origin that the form sends requests to. */
   readonly api: string;
   readonly testing: boolean;
   readonly title?: string | undefined;
@@ -109,6 +109,17 @@ export function hashSource(content: string): string {
 }
 
 /**
+ * A script that runs where the form's script did not load, before anybody types: it clears the address, shows and reports
+ * that there is no form, and names the setting for developers.
+ */
+export const NOT_LOADED = `if (document.getElementById('vault-form')) {
+try { history.replaceState(null, '', location.pathname); } catch {}
+document.getElementById('vault-form-root').textContent = 'This form could not be loaded.';
+console.error('The script of this form did not load from ' + new URL(document.querySelector('script[src]').src).origin + ': VAULT_PUBLIC_URL of the vault, or VAULT_FORMS_URL, must be the URL that browsers use, here ' + location.origin + '.');
+if (parent !== window) parent.postMessage({ type: 'vault.error', status: 0, code: 'form_unavailable' }, '*');
+}`;
+
+/**
  * The HTML of a form page. All values are escaped for their position; the owner's own code is unchanged, except for
  * text that would end its element. The script of the service is loaded before the owner's code, and removes the
  * secret from the address before other code can read it.
@@ -143,7 +154,7 @@ ${sheets}${element('style', own.style)}</head>
 <body>
 <main id="vault-form-root"></main>
 <noscript>This form needs JavaScript.</noscript>
-${own.callbacks.map((code) => element('script', code)).join('')}${scripts}${element('script', own.script)}</body>
+${element('script', NOT_LOADED)}${own.callbacks.map((code) => element('script', code)).join('')}${scripts}${element('script', own.script)}</body>
 </html>
 `;
 }

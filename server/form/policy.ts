@@ -1,10 +1,10 @@
-import { hashSource, inlineOf } from './html.ts';
+import { hashSource, inlineOf, NOT_LOADED } from './html.ts';
 import type { ShownFormSettings } from './schema.ts';
 import { parseFormLink } from './settings.ts';
 
 export interface FormPolicyOptions {
   readonly settings: ShownFormSettings;
-  /** The base URLs that the page may send requests to. */
+  /** The origins that the page may send requests to. */
   readonly connect: readonly string[];
   /** The URL of the script of the service. */
   readonly script: string;
@@ -51,12 +51,6 @@ function originsOf(links: readonly string[] = []): readonly string[] {
   return links.map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
 }
 
-/** A base URL as a source. Without a slash at its end, a path would match only itself. */
-function sourceOf(base: string): string {
-  const url = new URL(base);
-  return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}/`;
-}
-
 function directive(name: string, sources: readonly string[]): string {
   return `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
 }
@@ -64,7 +58,7 @@ function directive(name: string, sources: readonly string[]): string {
 /** The policy of the page: inline code by hash, files by origin. A script could read a nonce and load anything with it. */
 function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyOptions): string {
   const own = inlineOf(settings);
-  const code = [...own.callbacks, own.script ?? []].flat().map(hashSource);
+  const code = [NOT_LOADED, ...own.callbacks, own.script ?? []].flat().map(hashSource);
   const looks = own.style === undefined ? [styles] : [styles, hashSource(own.style)];
   const sheets = originsOf(settings.css_links);
   const { frame_ancestors: ancestors = [] } = settings;
@@ -74,7 +68,7 @@ function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPol
     directive('style-src', [...looks, ...sheets]),
     'img-src data:',
     directive('font-src', sheets),
-    directive('connect-src', connect.map(sourceOf)),
+    directive('connect-src', connect),
     "object-src 'none'",
     "base-uri 'none'",
     "form-action 'none'",

@@ -67,7 +67,7 @@ function readForms({ path, suffix, where }: Base): Route<Needs> {
     description: 'With `form_id`, returns that form; otherwise all forms of the account.',
     query: FormQuery,
     response: FormsReply,
-    errors: ['form_not_found', 'integrity_failed'],
+    errors: ['form_not_found'],
     handle: async ({ ctx, query: { form_id: id } }, services: Needs) =>
       id === undefined
         ? { stream: await services.forms.list(ctx, (form) => shown(services, path, form)) }
@@ -110,7 +110,7 @@ function replaceForm({ path, suffix, where }: Base): Route<Needs> {
     params: FormPath,
     body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
-    errors: ['form_not_found', 'integrity_failed'],
+    errors: ['form_not_found'],
     audit: { action: 'form.change', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ ctx, params, body }, services: Needs) => {
       const form = await services.forms.replace(ctx, params.form_id, body);
@@ -129,7 +129,7 @@ function removeForm({ path, suffix, where }: Base): Route<Needs> {
     description: 'Deletes a form of the account immediately and releases its id.',
     params: FormPath,
     response: Message,
-    errors: ['form_not_found', 'integrity_failed'],
+    errors: ['form_not_found'],
     audit: { action: 'form.delete', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ ctx, params }, services: Needs) => {
       await services.forms.remove(ctx, params.form_id);

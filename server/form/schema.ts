@@ -38,8 +38,10 @@ export type FormTypeName = Static<typeof FormType>;
 export const FORM_LOCALES = ['en', 'es', 'fr', 'de', 'ar'] as const;
 
 const FIELD_NAME = '^(?!(?:__proto__|constructor|prototype)$)[A-Za-z0-9_.-]{1,64}$';
+/** The form of a colour; `isColour` also knows names and functions. */
 const COLOUR =
   '^(?:#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})|(?:rgb|hsl)a?\\( ?-?[0-9.]{1,9}(?:%|deg)?(?:(?:, ?| / | )-?[0-9.]{1,9}%?){2,3} ?\\)|[A-Za-z]{3,24})$';
+export const COLOUR_EXPECTED = 'must be a colour: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name';
 /** The length of 64 KB and 256 KB in base64 with line breaks. */
 const TEXT_CHARACTERS_MAX = 90_000;
 const LOGO_CHARACTERS_MAX = 360_000;
@@ -82,7 +84,7 @@ function code(description: string) {
 function colour(of: string) {
   return Type.String({
     pattern: COLOUR,
-    [EXPECTED]: 'must be a colour: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name',
+    [EXPECTED]: COLOUR_EXPECTED,
     maxLength: 64,
     examples: ['#0055cc'],
     description: `Colour of ${of}: \`#rgb\`, \`#rrggbb\`, \`rgb()\`, \`hsl()\` or a name.`,
@@ -94,13 +96,17 @@ const FIELD_OPTION = {
   visible: flag('False: the form does not have the field.'),
 };
 
-const THEME = {
-  style: literals(['vault', 'modern'], { description: 'The base style. Default: `vault`.' }),
+const COLOURS = {
   primary_color: colour('the button and of the focused field'),
   card_primary_color: colour('the sample card'),
   card_shadow_color: colour("the sample card's shadow"),
   success_color: colour('success messages'),
   error_color: colour('error messages'),
+};
+
+const THEME = {
+  style: literals(['vault', 'modern'], { description: 'The base style. Default: `vault`.' }),
+  ...COLOURS,
   logo_image: Type.String({
     maxLength: LOGO_CHARACTERS_MAX,
     description: 'A PNG, JPEG, GIF, WebP or SVG image of at most 256 KB, in base64.',
@@ -269,6 +275,7 @@ export type ShownFormSettings = Static<typeof SHOWN>;
 
 /** Every member of the settings, in the order in which a reply has them. */
 export const SETTING_NAMES = Object.keys(SHOWN.properties) as readonly (keyof ShownFormSettings)[];
+export const COLOUR_NAMES = Object.keys(COLOURS) as readonly (keyof typeof COLOURS)[];
 export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[];
 
 export const FormId = Identifier('Identifier of the form, unique over all accounts.');
@@ -372,7 +379,7 @@ export interface PageVisit {
 /** The content of `<script type="application/json" id="vault-form">` of a form page. */
 export interface PageConfig {
   readonly form_type: FormTypeName;
-  /** The base URL of the API, without `/v1`. */
+  /** The origin of the API. */
   readonly api: string;
   readonly testing: boolean;
   readonly title?: string | undefined;

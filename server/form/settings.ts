@@ -1,5 +1,8 @@
 import { VaultError } from '../core/errors.ts';
+import { isColour } from './colour.ts';
 import {
+  COLOUR_EXPECTED,
+  COLOUR_NAMES,
   FORM_FIELDS,
   type FormSettings,
   type FormTypeName,
@@ -98,6 +101,12 @@ export function checkFormSettings(
   }
   if (shown.success_url !== undefined && !isAllowed(shown.success_url, shown.frame_ancestors)) {
     reject('success_url', 'must be a URL without user and fragment whose origin is one of `frame_ancestors`');
+  }
+  for (const name of COLOUR_NAMES) {
+    const colour = shown.theme?.[name];
+    if (colour !== undefined && !isColour(colour)) {
+      reject(`theme.${name}`, COLOUR_EXPECTED);
+    }
   }
   if (shown.theme?.logo_image !== undefined && logoUrl(shown.theme.logo_image) === undefined) {
     reject('theme.logo_image', 'must be base64 of a PNG, JPEG, GIF, WebP or AVIF image');

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
+import type { ErrorCode } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { RequestSource } from '../request/context.ts';
 import { compileRequestBody } from '../schema/json-body.ts';
@@ -8,7 +9,7 @@ import { isOpen } from './cors.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
 import type { HttpDeps } from './deps.ts';
 import { PassphraseParameter } from './passphrase.ts';
-import { type Call, type Reply, type Route, type RouteShape, secretHeaderOf } from './route.ts';
+import { type Call, type Reply, type Route, type RouteShape, routeErrors, secretHeaderOf } from './route.ts';
 
 /** A route with its compiled schemas. */
 export interface MountedRoute {
@@ -25,6 +26,8 @@ export interface MountedRoute {
   /** Returns a promise if a thread parses the body. */
   readonly decodeBody: (bytes: Uint8Array, aid: string) => unknown;
   readonly checkReply: ((reply: Reply) => void) | undefined;
+  /** Throws for a code that the route does not publish. */
+  readonly checkCode: ((code: ErrorCode) => void) | undefined;
   readonly isOpen: boolean;
   /** True if each success is recorded in the security log. */
   readonly isRecorded: boolean;
@@ -76,6 +79,18 @@ function compileReplyCheck(route: RouteShape): (reply: Reply) => void {
   };
 }
 
+/** Never reaches a caller: the connection is closed. */
+const UNSEEN: ErrorCode = 'connection_closed';
+
+function compileCodeCheck(route: RouteShape): (code: ErrorCode) => void {
+  const codes = new Set([...routeErrors(route), UNSEEN]);
+  return (code) => {
+    if (!codes.has(code)) {
+      throw new TypeError(`${route.operationId} does not publish ${code}`);
+    }
+  };
+}
+
 /** Compiles a route's schemas, once per route. Third parties add their parameters to public routes. */
 export function compileRoute<Needs>(
   route: Route<Needs>,
@@ -110,6 +125,7 @@ export function compileRoute<Needs>(
           )
         : (bytes) => bytes,
     checkReply: deps.http.checkReplies ? compileReplyCheck(route) : undefined,
+    checkCode: deps.http.checkReplies ? compileCodeCheck(route) : undefined,
     isOpen: isOpen(route),
     isRecorded: route.audit !== undefined && route.audit.of !== 'errors',
   };

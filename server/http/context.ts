@@ -12,29 +12,51 @@ import { errorResponse, type HeaderList } from './reply.ts';
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
 /** Card numbers without spaces, from every position: undivided, in groups of four, or as those of American Express. */
 const CARD_NUMBERS = /(?=((?<!\d)\d{13,19}|\d{4}([._:-])\d{4}\2\d{4}\2\d{1,7}|\d{4}([._:-])\d{6}\3\d{5}))/g;
+/** The route of requests outside every route. */
+export const UNROUTED = '(none)';
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
 /** A request over HTTP: the context of the services, and the fields of its log line and its metrics. */
 export interface HttpContext extends RequestContext {
   readonly request: Request;
-  /** The route template; requests outside every route share `(none)`. */
+  /** The route template; requests outside every route share `UNROUTED`. */
   readonly route: string;
   readonly startedMs: number;
   /** True if it has credentials of an account, right or wrong. */
   hasCredentials: boolean;
   code: ErrorCode | undefined;
+  /** The place of the error in the request. */
+  field: string | undefined;
   span: StartedSpan | undefined;
   /** The state of the body, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
   held: BodyHold | undefined;
 }
 
+function hasCardNumber(text: string): boolean {
+  return [...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')));
+}
+
 /** Ids are logged and passed on, so an id with a card number is invalid. */
 function isRequestId(text: string): boolean {
-  return (
-    REQUEST_ID.test(text) &&
-    ![...text.matchAll(CARD_NUMBERS)].some(([, number = '']) => passesLuhn(number.replaceAll(/\D/g, '')))
-  );
+  return REQUEST_ID.test(text) && !hasCardNumber(text);
+}
+
+/** The length from which a name may be a secret in the place of a name; those of the API are shorter. */
+const SECRET_CHARACTERS = 32;
+const FIELD_CHARACTERS_MAX = 256;
+
+/** The place of an error for the log, up to the first name that may be a secret, or a card number. */
+function loggedField(field: string | undefined): string | undefined {
+  if (field === undefined || hasCardNumber(field)) {
+    return field?.split('.')[0];
+  }
+  const names = field.split('.');
+  const end = names.findIndex((name) => name.length >= SECRET_CHARACTERS);
+  return names
+    .slice(0, end < 0 ? undefined : end)
+    .join('.')
+    .slice(0, FIELD_CHARACTERS_MAX);
 }
 
 const USER_AGENT_CHARACTERS_MAX = 512;
@@ -70,16 +92,23 @@ export function arrive(
     startedMs: performance.now(),
     hasCredentials: false,
     code: undefined,
+    field: undefined,
     span: undefined,
     body: 'untouched',
     held: undefined,
   };
 }
 
-/** The error reply to a request; its log line and its metrics name the code. */
+/** The error reply to a request; its log line names code and field, its metrics the code. */
 export function errorReply(ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response {
   ctx.code = failure.code;
-  return errorResponse(failure, ctx.requestId, headers);
+  ctx.field = loggedField(failure.field);
+  return errorResponse(failure, ctx.requestId, pathOf(ctx), headers);
+}
+
+/** The template of the route; the path of a request outside every route, which a library may have sent to the relay. */
+function pathOf({ route, request }: HttpContext): string {
+  return route === UNROUTED ? (URL.parse(request.url)?.pathname ?? route) : route;
 }
 
 /** Logs a reply that failed after its start. The caller sees only a broken connection. */
@@ -92,7 +121,7 @@ export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: HttpDe
 
 /** Logs and measures a request by its route template, never by its data. An unread rest of its body ends the connection. */
 export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps): Response {
-  const { request, requestId, route, account, credentialId, hasCredentials, code, span } = ctx;
+  const { request, requestId, route, account, credentialId, hasCredentials, code, field, span } = ctx;
   const { status } = response;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
     response.headers.set('Connection', 'close');
@@ -115,6 +144,7 @@ export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps)
     account: hasCredentials ? account?.name : undefined,
     credential: credentialId,
     code,
+    field,
   });
   return response;
 }

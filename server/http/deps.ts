@@ -10,7 +10,7 @@ import type { Tracer } from '../telemetry/tracer.ts';
 import type { Health } from './health.ts';
 
 export interface HttpConfig {
-  /** The base URL that callers see, without `/v1` and without a trailing slash. */
+  /** The origin that callers see. */
   readonly publicUrl: string;
   /** True if routes with an account are on another listener, whose URL is unknown to callers of the public one. */
   readonly hasAdmin?: boolean;
@@ -24,7 +24,7 @@ export interface HttpConfig {
   readonly tls: boolean;
   /** The time limit of a request body, in milliseconds. */
   readonly bodyTimeoutMs: number;
-  /** True if JSON replies are compared with their schemas: in tests and development. */
+  /** True if replies are compared with their schemas, and errors with the published codes: in tests and development. */
   readonly checkReplies: boolean;
 }
 

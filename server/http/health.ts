@@ -1,9 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import { coalesce } from '../core/concurrency.ts';
+import { refusalOf, type WriteRefusal } from '../core/write-refusal.ts';
 
 interface Readiness {
   readonly ready: boolean;
-  readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;
+  /** The state of each check; also `redis_reason` while Redis refuses writes. */
+  readonly checks: Readonly<Record<string, 'ok' | 'failing' | WriteRefusal>>;
   /** Missing protections of Redis that the operator has allowed. */
   readonly unsafe?: readonly string[];
 }
@@ -41,17 +43,21 @@ export class Health {
   }
 
   private async runChecks(): Promise<Readiness> {
-    const entries = await Promise.all(
+    const results = await Promise.all(
       Object.entries(this.checks).map(async ([name, probe]) => {
-        const state = await probe().then(
-          () => 'ok' as const,
-          () => 'failing' as const,
+        const failure = await probe().then(
+          () => undefined,
+          (error: unknown) => ({ reason: refusalOf(error) }),
         );
-        return [name, state] as const;
+        return { name, failure };
       }),
     );
-    const isReady = entries.every(([, state]) => state === 'ok');
-    const result = this.stateOf(isReady, Object.fromEntries(entries));
+    const checks = results.flatMap(({ name, failure }) => [
+      [name, failure === undefined ? 'ok' : 'failing'] as const,
+      ...(failure?.reason === undefined ? [] : [[`${name}_reason`, failure.reason] as const]),
+    ]);
+    const isReady = results.every(({ failure }) => failure === undefined);
+    const result = this.stateOf(isReady, Object.fromEntries(checks));
     this.last = { at: this.now(), result };
     return result;
   }

@@ -2,7 +2,7 @@ import type { Elysia } from 'elysia';
 import { VaultError } from '../core/errors.ts';
 import { createClientAddress } from './client-address.ts';
 import { compileRoute, type MountedRoute } from './compile.ts';
-import { arrive, endRequest, errorReply, reportError } from './context.ts';
+import { arrive, endRequest, errorReply, reportError, UNROUTED } from './context.ts';
 import { preflightOf } from './cors.ts';
 import type { HttpConfig, HttpDeps } from './deps.ts';
 import { emptyResponse, type HeaderList } from './reply.ts';
@@ -47,7 +47,7 @@ function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>
     const mounted = methods.get(request.method);
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
     if (!isOpenMethod && isOnFormsHost(deps.http, request)) {
-      return answerUnrouted(request, { route: '(none)' }, deps);
+      return answerUnrouted(request, { route: UNROUTED }, deps);
     }
     if (mounted !== undefined) {
       return answer(mounted, { request, server, params }, deps);

@@ -1,5 +1,5 @@
 import type { VaultError } from '../core/errors.ts';
-import type { ErrorBody } from '../schema/common.ts';
+import type { ErrorBody, RelayErrorBody } from '../schema/common.ts';
 import type { Reply } from './route.ts';
 
 export type HeaderList = Iterable<readonly [string, string]>;
@@ -199,17 +199,45 @@ export function replayHeader(replayed: boolean): Readonly<Record<string, string>
 /** The challenge of every 401 (RFC 7617). */
 const CHALLENGE = 'Basic realm="vault"';
 
-export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
-  const body: ErrorBody = { error: error.message, code: error.code, request_id: requestId };
-  if (error.field !== undefined) {
-    body.field = error.field;
-  }
-  if (error.code === 'method_not_allowed') {
-    const [, allow] = [...headers].find(([name]) => name === 'Allow') ?? [];
-    if (allow !== undefined) {
-      body.error = `This path does not support this method; it supports ${allow}.`;
-    }
-  }
+const RELAY_PATH = '/v1/relay';
+
+/** Tells whether a path, or the template of a route, is one of the relay, also where it lacks the connection. */
+export function isRelayPath(path: string): boolean {
+  return path === RELAY_PATH || path.startsWith(`${RELAY_PATH}/`);
+}
+
+function messageOf(error: VaultError, headers: HeaderList): string {
+  const [, allow] =
+    error.code === 'method_not_allowed' ? ([...headers].find(([name]) => name === 'Allow') ?? []) : [];
+  return allow === undefined
+    ? error.message
+    : `This path does not support this method; it supports ${allow}.`;
+}
+
+/** The body of an error reply: libraries of payment services read the members of `error` on a relayed path. */
+export function errorBody(
+  path: string,
+  {
+    code,
+    message,
+    field,
+  }: { readonly code: string; readonly message: string; readonly field?: string | undefined },
+  requestId: string,
+): ErrorBody | RelayErrorBody {
+  const common = { code, request_id: requestId, ...(field === undefined ? {} : { field }) };
+  return isRelayPath(path)
+    ? { error: { type: 'vault_error', code, message }, ...common }
+    : { error: message, ...common };
+}
+
+export function errorResponse(
+  error: VaultError,
+  requestId: string,
+  path: string,
+  headers: HeaderList = [],
+): Response {
+  const { code, field } = error;
+  const body = errorBody(path, { code, field, message: messageOf(error, headers) }, requestId);
   const response = jsonResponse(JSON.stringify(body), requestId, error.status);
   if (error.status === 401) {
     response.headers.set('WWW-Authenticate', CHALLENGE);

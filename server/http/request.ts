@@ -1,3 +1,4 @@
+import type { VaultError } from '../core/errors.ts';
 import { sourceOf } from '../domain/text/network.ts';
 import { hasAccount, rejectAbandoned } from '../request/context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
@@ -137,16 +138,33 @@ function responseTo(ctx: HttpContext, reply: Reply, deps: HttpDeps): Response {
     : replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, deps));
 }
 
+/** Reports an error and returns it for the caller; where replies are checked, one that the route does not publish is a bug. */
+function failureOf(
+  { checkCode }: MountedRoute,
+  error: unknown,
+  ctx: HttpContext,
+  deps: HttpDeps,
+): VaultError {
+  const failure = reportError(error, ctx, deps);
+  try {
+    checkCode?.(failure.code);
+    return failure;
+  } catch (undeclared) {
+    return reportError(undeclared, ctx, deps);
+  }
+}
+
 /** The reply to a failed request: cancels its stream, and records the rejection first. */
 async function fail(
-  { route }: MountedRoute,
+  mounted: MountedRoute,
   ctx: HttpContext,
   error: unknown,
   call: Call | undefined,
   reply: Reply | undefined,
   deps: HttpDeps,
 ): Promise<Response> {
-  const failure = reportError(error, ctx, deps);
+  const { route } = mounted;
+  const failure = failureOf(mounted, error, ctx, deps);
   if (ctx.body === 'untouched' && hasLongBody(ctx.request.headers)) {
     dropBody(ctx.request);
   }

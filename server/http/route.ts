@@ -228,13 +228,21 @@ const EVERY_ROUTE: readonly ErrorCode[] = [
   'store_unavailable',
   'internal',
 ];
+/** The codes of routes that open the record of an account. */
 const BASIC_AUTH: readonly ErrorCode[] = [
   'unknown_parameter',
   'unauthenticated',
   'too_many_failures',
   'not_allowed',
+  'record_rolled_back',
+  'integrity_failed',
 ];
-const ENDPOINT_SECRET: readonly ErrorCode[] = ['endpoint_refused', 'endpoint_gone'];
+const ENDPOINT_SECRET: readonly ErrorCode[] = [
+  'endpoint_refused',
+  'endpoint_gone',
+  'record_rolled_back',
+  'integrity_failed',
+];
 const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
   basic: BASIC_AUTH,
   public: [],

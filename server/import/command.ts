@@ -13,7 +13,7 @@ import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import { parseMap } from './columns.ts';
 import { checkRows, importRows } from './importer.ts';
 import { openSource, type SourceOptions, STANDARD_INPUT } from './source.ts';
-import { openJournal, type RejectedRow } from './state.ts';
+import { openJournal } from './state.ts';
 
 interface Needs extends OperatorNeeds {
   readonly storeBatches: StoreBatches;
@@ -26,11 +26,13 @@ const OPTIONS = {
   map: {
     kind: 'list',
     value: 'NAME=COLUMN,…',
-    help: 'which column of a CSV file becomes which part of an item (those of the same name)',
+    help: 'which column of a CSV file, or dotted name in lines of JSON, becomes which part of an item (those of the same name)',
   },
   delimiter: { kind: 'text', value: 'CHARACTER', help: 'what separates the fields of a CSV file (,)' },
   identity: { kind: 'text', value: 'FILE', help: 'the file of the age identity that opens FILE' },
   tokens: { kind: 'text', value: 'keep', help: 'tokens of another vault stay as they are (new ones)' },
+  'skip-empty': { kind: 'flag', help: 'rows without a number are counted and refuse nothing' },
+  compact: { kind: 'flag', help: 'spaces and dashes are removed from numbers' },
   'dry-run': { kind: 'flag', help: 'checks all lines and stores nothing' },
   state: { kind: 'text', value: 'PATH', help: 'writes PATH.import and PATH.errors (those of FILE)' },
   ...PASSPHRASE_FILE,
@@ -54,11 +56,10 @@ function readOptions(path: string, options: Options): SourceOptions {
   if (format === undefined) {
     throw new CommandError('Give the format with --format csv, ndjson or age.', 2);
   }
-  const isPlain = map === undefined && options.delimiter === undefined;
   const isCharacter = [...delimiter].length === 1 && delimiter !== '"';
   const isAge = format === 'age';
   check('Give --identity FILE with an age file, and only with one.', isAge === (identity !== undefined));
-  check('--map and --delimiter are for CSV files.', format === 'csv' || isPlain);
+  check('--delimiter is for CSV files.', format === 'csv' || options.delimiter === undefined);
   check('--delimiter must be one character, such as ; or a tab.', isCharacter);
   check('--tokens must be keep.', tokens === undefined || tokens === 'keep');
   if (path === STANDARD_INPUT) {
@@ -67,7 +68,11 @@ function readOptions(path: string, options: Options): SourceOptions {
     check('Give --passphrase-file FILE: standard input is the file to import.', hasFile);
     check('Give --state PATH, where PATH.import and PATH.errors are written.', hasState);
   }
-  return { path, format, identity, delimiter, map: map === undefined ? undefined : parseMap(map) };
+  return {
+    ...{ path, format, identity, delimiter, map: map === undefined ? undefined : parseMap(map) },
+    skipEmpty: options['skip-empty'],
+    compact: options.compact,
+  };
 }
 
 /** Returns a digest of the options that a continued import must have again. */
@@ -80,18 +85,33 @@ function counted(count: number, what: string): string {
   return `${count.toLocaleString('en-GB')} ${what}${count === 1 ? '' : 's'}`;
 }
 
-function checkResult(rows: number, rejected: readonly RejectedRow[]): Result {
+/** The lines about skipped rows, and about paths of the map that no line had. */
+function remarksOf(skipped: number, missing: readonly string[]): readonly string[] {
+  return [
+    ...(skipped === 0
+      ? []
+      : [`${counted(skipped, 'row')} without a number ${skipped === 1 ? 'was' : 'were'} skipped.`]),
+    ...(missing.length === 0 ? [] : [`No line of FILE has ${missing.join(', ')}: check --map.`]),
+  ];
+}
+
+function checkResult(
+  { rows, skipped, rejected }: Awaited<ReturnType<typeof checkRows>>,
+  missing: readonly string[],
+): Result {
   const more = rejected.length > SHOWN_MAX ? `, of which the first ${SHOWN_MAX} are` : '';
   const table = {
     columns: ['Line', 'Code', 'Reason'],
     rows: rejected.slice(0, SHOWN_MAX).map(({ line, code, error }) => [String(line), code, error]),
   };
   return {
-    data: { rows, refused: rejected.length },
-    shown:
-      rejected.length === 0
-        ? `All ${counted(rows, 'row')} can be imported. Nothing was stored.`
-        : [`${counted(rejected.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`, table],
+    data: { rows, refused: rejected.length, skipped },
+    shown: [
+      ...remarksOf(skipped, missing),
+      ...(rejected.length === 0
+        ? [`All ${counted(rows - skipped, 'row')} can be imported. Nothing was stored.`]
+        : [`${counted(rejected.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`, table]),
+    ],
     failed: rejected.length > 0,
   };
 }
@@ -117,12 +137,12 @@ async function runImport(
     imported: { keepsTokens: options.tokens === 'keep' },
   };
   const target = { batches: needs.storeBatches, ctx, input };
-  const { rows, end, share } = await openSource(asked);
+  const { rows, end, share, missingPaths } = await openSource(asked);
   if (options['dry-run']) {
     const shown = progress('Checking', 'rows');
     const checked = await checkRows(target, rows, reporter(shown, share));
     shown.end();
-    return checkResult(checked.rows, checked.rejected);
+    return checkResult(checked, missingPaths());
   }
   // A wrong key or passphrase is reported before there is a file with the options of this command line.
   await needs.storeBatches.checkMany(ctx, input, []);
@@ -131,14 +151,15 @@ async function runImport(
   const shown = progress('Importing', 'rows');
   await importRows(target, rows, journal, reporter(shown, share));
   shown.end();
-  const { items, replaced, refused } = journal.state;
+  const { items, replaced, refused, skipped = 0 } = journal.state;
   const replacedText =
     replaced === 0 ? '' : `, ${replaced.toLocaleString('en-GB')} of them in place of another`;
   const complete = asked.format === 'csv' || end.isWhole;
   return {
-    data: { items, replaced, refused, complete },
+    data: { items, replaced, refused, skipped, complete },
     shown: [
       `Imported ${counted(items, 'item')}${replacedText}.`,
+      ...remarksOf(skipped, missingPaths()),
       ...(refused === 0 ? [] : [`${counted(refused, 'row')} refused: see ${statePath}.errors.`]),
       ...(complete ? [] : ['FILE has no last line with a count: it may have been cut.']),
     ].join('\n'),

@@ -1,14 +1,11 @@
 import { type Info, parse } from 'csv-parse';
 import { CommandError } from '../cli/command.ts';
 import type { BatchError } from '../vault/batch/schema.ts';
-import { type ItemOf, itemFrom, type Mapped } from './columns.ts';
-import { LINE_BYTES_MAX, type Row } from './rows.ts';
+import { itemFrom, type Mapped, type NumberOptions, type RecordReader } from './columns.ts';
+import { LINE_BYTES_MAX, NOT_UTF8, type Row } from './rows.ts';
 
 /** The longest record; no item is longer. */
 const RECORD_BYTES_MAX = 524_288;
-
-const NOT_UTF8 =
-  'FILE is not UTF-8: convert it and pipe it in, for example with iconv -f WINDOWS-1252 -t UTF-8.';
 
 /** The text of the parser, with the lines of its records: the parser does not count lines within quotes. */
 interface Text {
@@ -172,37 +169,44 @@ const FAULTY: BatchError = {
 
 const ROUNDED: BatchError = {
   code: 'invalid_csv',
-  error: 'The line has a number that a spreadsheet has rounded, such as 4.11E+15: its digits are lost.',
+  error:
+    'The line has a number in floating notation, such as 4.11E+15: a program may have rounded it, and digits are lost.',
 };
-/** A number of twelve digits and more, as a spreadsheet writes it. */
-const ROUNDED_NUMBER = /^\d([.,]\d+)?E\+\d\d$/;
+/** A number of eleven digits and more in any column, as a spreadsheet writes it. */
+const ROUNDED_NUMBER = /^\d([.,]\d+)?E\+\d{2,3}$/;
+
+/** Options of a CSV file. */
+interface CsvOptions extends NumberOptions {
+  readonly delimiter: string;
+  readonly map: readonly Mapped[] | undefined;
+}
 
 /** Yields the rows of CSV (RFC 4180), whose first record names the columns. Throws for other columns and encodings. */
 export async function* csvRows(
   bytes: AsyncIterable<Uint8Array>,
-  { delimiter, map }: { readonly delimiter: string; readonly map: readonly Mapped[] | undefined },
+  { delimiter, map, ...numbers }: CsvOptions,
 ): AsyncGenerator<readonly Row[]> {
   let columns = 0;
-  let itemOf: ItemOf | undefined;
+  let records: RecordReader | undefined;
   for await (const lines of linesOf(bytes, delimiter)) {
     const rows: Row[] = [];
     for (const { line, fields } of lines) {
-      if (itemOf === undefined) {
+      if (records === undefined) {
         columns = fields?.length ?? 0;
-        itemOf = itemFrom(fields ?? [], map);
+        records = itemFrom(fields ?? [], map, numbers);
       } else if (fields === undefined) {
         rows.push({ line, item: FAULTY });
       } else if (fields.length !== columns) {
         const error = `The line has ${fields.length} fields, and the first line has ${columns}.`;
         rows.push({ line, item: { code: 'invalid_csv', error } });
       } else {
-        const isRounded = fields.some((field) => ROUNDED_NUMBER.test(field));
-        rows.push({ line, item: isRounded ? ROUNDED : itemOf(fields) });
+        const isRounded = records.isRounded(fields) || fields.some((field) => ROUNDED_NUMBER.test(field));
+        rows.push({ line, item: isRounded ? ROUNDED : records.itemOf(fields) });
       }
     }
     yield rows;
   }
-  if (itemOf === undefined) {
+  if (records === undefined) {
     throw new CommandError('The first line of FILE must name the columns.', 1);
   }
 }

@@ -38,8 +38,8 @@ interface Batch {
   readonly after: Progress;
 }
 
-/** The outcome of a row: its error, or whether its item took the place of another. */
-type Outcome = BatchError | { readonly replaced: boolean };
+/** The outcome of a row: its error, or whether its item took the place of another; undefined for a skipped row. */
+type Outcome = BatchError | { readonly replaced: boolean } | undefined;
 
 /** Yields the batches after the imported rows; the same ones each time. Throws if the rows before are others. */
 async function* batchesOf(source: AsyncIterable<readonly Row[]>, done: Progress): AsyncGenerator<Batch> {
@@ -131,8 +131,12 @@ function storeBatch({ batches, ctx, input }: Target, id: string, { rows, first }
 
 function rejectedOf(rows: readonly Row[], outcomes: readonly Outcome[]): RejectedRow[] {
   return outcomes.flatMap((outcome, i) =>
-    'code' in outcome ? [{ line: rows[i]?.line ?? 0, ...outcome }] : [],
+    outcome && 'code' in outcome ? [{ line: rows[i]?.line ?? 0, ...outcome }] : [],
   );
+}
+
+function skippedOf(outcomes: readonly Outcome[]): number {
+  return outcomes.filter((outcome) => outcome === undefined).length;
 }
 
 /** Imports the rows that are not imported yet. Rows before a fault of the file are imported. */
@@ -152,10 +156,14 @@ export async function importRows(
   try {
     for await (const { batch, outcomes } of mapAhead(batchesOf(source, { ...state }), BATCHES_AHEAD, store)) {
       const rejected = rejectedOf(batch.rows, outcomes);
+      const skipped = skippedOf(outcomes);
       journal.reject(rejected);
       state.refused += rejected.length;
-      state.items += outcomes.length - rejected.length;
-      state.replaced += outcomes.filter((outcome) => 'replaced' in outcome && outcome.replaced).length;
+      state.skipped = (state.skipped ?? 0) + skipped;
+      state.items += outcomes.length - rejected.length - skipped;
+      state.replaced += outcomes.filter(
+        (outcome) => outcome && 'replaced' in outcome && outcome.replaced,
+      ).length;
       Object.assign(state, batch.after);
       report(state.rows);
       if (performance.now() - savedAt >= SAVE_EVERY_MS) {
@@ -175,9 +183,9 @@ export async function checkRows(
   { batches, ctx, input }: Target,
   source: AsyncIterable<readonly Row[]>,
   report: (rows: number) => void,
-): Promise<{ readonly rows: number; readonly rejected: readonly RejectedRow[] }> {
+): Promise<{ readonly rows: number; readonly skipped: number; readonly rejected: readonly RejectedRow[] }> {
   const rejected: RejectedRow[] = [];
-  let rows = 0;
+  let [rows, skipped] = [0, 0];
   const check = async (batch: Batch) => ({
     batch,
     outcomes: await outcomesOf(batch.rows, (items) => batches.checkMany(ctx, input, items)),
@@ -185,8 +193,9 @@ export async function checkRows(
   const nothing = { rows: 0, layout: '' };
   for await (const { batch, outcomes } of mapAhead(batchesOf(source, nothing), BATCHES_AHEAD, check)) {
     rejected.push(...rejectedOf(batch.rows, outcomes));
+    skipped += skippedOf(outcomes);
     rows = batch.after.rows;
     report(rows);
   }
-  return { rows, rejected };
+  return { rows, skipped, rejected };
 }

@@ -3,7 +3,7 @@ import { openAgeFile } from '../../workers/crypto/record/age-file.ts';
 import { CommandError } from '../cli/command.ts';
 import { readTextFile } from '../cli/file.ts';
 import { streamOf } from '../core/byte-stream.ts';
-import type { Mapped } from './columns.ts';
+import { LineReader, type Mapped, type NumberOptions } from './columns.ts';
 import { csvRows } from './csv.ts';
 import { type FileEnd, jsonRows } from './rows.ts';
 
@@ -11,7 +11,7 @@ import { type FileEnd, jsonRows } from './rows.ts';
 export const STANDARD_INPUT = '-';
 
 /** Options of the file to import. */
-export interface SourceOptions {
+export interface SourceOptions extends NumberOptions {
   readonly path: string;
   readonly format: 'csv' | 'ndjson' | 'age';
   readonly delimiter: string;
@@ -43,7 +43,7 @@ async function* opened(bytes: AsyncGenerator<Uint8Array>, identity: string): Asy
 }
 
 /** Opens the file to import. Throws if it cannot be read. */
-export async function openSource({ path, format, identity, ...csv }: SourceOptions) {
+export async function openSource({ path, format, identity, ...options }: SourceOptions) {
   const isInput = path === STANDARD_INPUT;
   const size = isInput ? undefined : await sizeOf(path);
   let read = 0;
@@ -55,9 +55,12 @@ export async function openSource({ path, format, identity, ...csv }: SourceOptio
   }
   const end: FileEnd = { isWhole: false };
   const bytes = format === 'age' ? opened(counted(), identity ?? '') : counted();
+  const lines = format === 'csv' ? undefined : new LineReader(options.map, options);
   return {
     end,
-    rows: format === 'csv' ? csvRows(bytes, csv) : jsonRows(bytes, end),
+    rows: lines ? jsonRows(bytes, end, (line) => lines.itemOf(line)) : csvRows(bytes, options),
+    /** The paths of the map that no line had, after the last row. */
+    missingPaths: () => lines?.missingPaths() ?? [],
     /** The part of the file that has been read, 0 to 1; undefined for standard input. */
     share: () => (size === undefined ? undefined : read / Math.max(1, size)),
   };

@@ -26,6 +26,8 @@ const State = Type.Object({
   items: COUNT,
   replaced: COUNT,
   refused: COUNT,
+  /** Rows without a number that were skipped. */
+  skipped: Type.Optional(COUNT),
   /** Bytes of `FILE.errors` that belong to these rows. */
   error_bytes: COUNT,
   /** End of a complete import. It is shown: a forged file must not control the terminal. */

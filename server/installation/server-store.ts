@@ -22,9 +22,14 @@ export interface ServerEntry {
   readonly started: string;
   /** The state of the root record that it has used since its last heartbeat; empty for a version that knows none. */
   readonly roots: string;
+  /** The end of the certificate that it serves, RFC 3339; empty without TLS, and for a version that does not tell. */
+  readonly certificateEnd: string;
 }
 
-const FIELDS = ['host', 'network', 'address', 'port', 'pid', 'version', 'started', 'roots'] as const;
+const FIELDS = [
+  ...(['host', 'network', 'address', 'port', 'pid', 'version', 'started', 'roots'] as const),
+  'certificateEnd',
+] as const;
 
 /** Stores the running servers of this vault, for operators and for sharing ports; no data depends on it. */
 export class ServerStore {
@@ -63,7 +68,10 @@ function decode(part: string): string {
 
 /** Reads an entry. Malformed ones are accepted: they are only displayed and compared. */
 function read(id: string, line: string): ServerEntry {
-  const [host = '', network = '', address = '', port = '', pid = '', version = '', started = '', roots = ''] =
-    line.split(' ').map(decode);
-  return { id, host, network, address, port: Number(port), pid: Number(pid), version, started, roots };
+  const [host = '', network = '', address = '', port = '', pid = '', ...others] = line.split(' ').map(decode);
+  const [version = '', started = '', roots = '', certificateEnd = ''] = others;
+  return {
+    ...{ id, host, network, address, port: Number(port), pid: Number(pid) },
+    ...{ version, started, roots, certificateEnd },
+  };
 }

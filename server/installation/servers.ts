@@ -12,7 +12,7 @@ export class Siblings {
 
   constructor(
     private readonly store: ServerStore,
-    own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version'>,
+    own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version' | 'certificateEnd'>,
     /** Reads the root record, passes it to the threads, and returns its state. */
     private readonly readRoots: () => Promise<string>,
   ) {

@@ -3,9 +3,11 @@ import { mastersOf, type RedisLink, type RedisNode, script } from '../redis/clie
 import { redisKeys } from '../redis/records/keys.ts';
 import replaceFieldText from '../redis/records/replace-field-1.lua' with { type: 'text' };
 import { asBytes, asCount, asList, asOneOf, asText, isOk } from '../redis/reply.ts';
+import { WRITABLE } from '../redis/wire.ts';
 import claimInstallationText from './claim-installation-1.lua' with { type: 'text' };
 import claimRestoreText from './claim-restore-1.lua' with { type: 'text' };
 
+const checkWritable = script(WRITABLE);
 const claimInstallation = script(claimInstallationText);
 const claimRestore = script(claimRestoreText);
 const replaceField = script(replaceFieldText);
@@ -72,10 +74,10 @@ export class InstallationStore {
     return Number((await this.redis.command('GET', [redisKeys.lastBackup])) ?? 0);
   }
 
-  /** Resolves if Redis accepts a write; on a Cluster one serving master is enough, for the slots of that one. */
+  /** Resolves if Redis would accept a write, and writes nothing. On a Cluster one serving master is enough, for its slots. */
   async probe(): Promise<void> {
     try {
-      await this.redis.write('HSET', [redisKeys.installation, 'probe', 1]);
+      await this.redis.run(checkWritable, [redisKeys.installation], []);
     } catch (error) {
       if (!this.redis.isCluster) {
         throw error;

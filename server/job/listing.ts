@@ -10,10 +10,11 @@ import type { KeyOpener } from '../key/opener.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { outsideScope } from '../request/permission.ts';
+import { bodyTimeOf } from '../schema/body-time.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ProxyJobs } from './jobs.ts';
 import type { JobQueue } from './queue.ts';
-import type { Job, JobKind, JobStatus } from './schema.ts';
+import type { Job, JobKind, JobStatus, Redelivered, RedeliverJobs } from './schema.ts';
 import type { EndedAttempt, JobDetails, JobPosition, JobState, JobStore } from './store/jobs.ts';
 
 /** Filter of a listing: times in ms since 1970, `after` inclusive, `before` exclusive. */
@@ -26,6 +27,9 @@ interface JobQuery {
 }
 
 const STEP = 256;
+/** The most reports that one request delivers again, and how many at once. */
+const REPEAT_MAX = 1_000;
+const REPEAT_STEP = 50;
 /** Maximum number of jobs that one request reads: a page of a narrow filter may be short, or empty, and have a next one. */
 const READ_MAX = 2_048;
 /** Bytes of the records of one page together; one alone may have more. */
@@ -113,10 +117,11 @@ export class JobListing {
   /** Delivers the same report again. Rejects with `job_not_found`, `job_not_finished`, `job_cancelled` and `jobs_full`. */
   async redeliver({ account }: AccountContext, id: string): Promise<Job> {
     const { aid } = account;
-    if (!(await this.find(account, id)).hasEnded) {
+    const state = await this.find(account, id);
+    if (!state.hasEnded) {
       throw new VaultError('job_not_finished');
     }
-    const repeated = await this.store.repeat(aid, id, this.now());
+    const repeated = await this.store.repeat(aid, state, this.now());
     if (repeated.kind === 'gone') {
       // Another request won the race, or the job has expired.
       const isGone = (await this.store.find(aid, id)) === undefined;
@@ -130,6 +135,45 @@ export class JobListing {
     // A new name: the queue may still hold the one that has just ended.
     this.jobs.wake(aid, `${id}.${this.randomId()}`, repeated.place);
     return shown;
+  }
+
+  /**
+   * Delivers the reports of jobs again, newest first, at most REPEAT_MAX, from `next_token` on. Rejects with `cursor_invalid`, and
+   * with `jobs_full` if there is no room for any.
+   */
+  async redeliverAll({ account }: AccountContext, query: RedeliverJobs): Promise<Redelivered> {
+    const { aid } = account;
+    const { status = 'failed', kind, next_token: token } = query;
+    const [after, before] = [bodyTimeOf('after', query.after), bodyTimeOf('before', query.before)];
+    const scope = [aid, 'POST /v1/proxy/job/redeliver', status, kind, after, before];
+    const place = 'body.next_token';
+    const from = token === undefined ? undefined : (this.cursors.verify(scope, token, place) as JobPosition); // signed below
+    const kids = await this.kidsOf(account);
+    const found = await this.look(account, kids, { status, kind, after, before }, from, REPEAT_MAX);
+    let { next } = found;
+    let redelivered = 0;
+    for (let at = 0; at < found.states.length; at += REPEAT_STEP) {
+      const step = found.states.slice(at, at + REPEAT_STEP);
+      const repeats = await Promise.all(step.map((state) => this.store.repeat(aid, state, this.now())));
+      for (const [i, repeated] of repeats.entries()) {
+        const id = step[i]?.id ?? '';
+        if (repeated.kind === 'ok') {
+          redelivered += 1;
+          this.recordEvent('job_redelivered', { job: id, account: account.name });
+          this.jobs.wake(aid, `${id}.${this.randomId()}`, repeated.place);
+        }
+      }
+      const refused = step[repeats.findIndex(({ kind: result }) => result === 'full')];
+      if (refused !== undefined) {
+        if (redelivered === 0) {
+          throw new VaultError('jobs_full');
+        }
+        next = placeBefore(refused);
+        break;
+      }
+    }
+    const end = next && { createdMs: next.createdMs, id: next.id };
+    return { redelivered, ...(end === undefined ? {} : { next_token: this.cursors.sign(scope, end) }) };
   }
 
   async trim(aid: string): Promise<void> {
@@ -304,6 +348,11 @@ function statusOf(state: JobState): JobStatus {
     return isBegun ? 'sending' : 'waiting';
   }
   return isBegun || state.isRepeated || kind !== 'capture' ? 'reporting' : 'waiting';
+}
+
+/** The place before a job, from which a listing goes on with it: ids have one length. */
+function placeBefore({ createdMs, id }: JobPosition): JobPosition {
+  return { createdMs, id: `${id}~` };
 }
 
 function timeOf(ms: number): string {

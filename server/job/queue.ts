@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import { VaultError } from '../core/errors.ts';
+import { refusalOf } from '../core/write-refusal.ts';
 import { JOBS_RUNNING, JOBS_WAITING } from '../limits/classes.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
 import { toVaultError } from '../redis/errors.ts';
@@ -39,6 +40,8 @@ const SETTINGS: JobQueueSettings = { concurrency: AT_ONCE, thrownMs: [1_000, 5_0
 const CLOSE_MS = 3_000;
 /** The pause before ids are taken over another connection. */
 const REOPEN_MS = 1_000;
+/** The pause before another error of the library is reported: while one lasts, it throws ten a second. */
+const ERROR_EVERY_MS = 60_000;
 
 // Only the id is stored, never a result or a failure, and a finished id can be added again.
 const STORED = { removeOnComplete: true, removeOnFail: true } as const;
@@ -179,9 +182,9 @@ export class JobQueue {
     }
     try {
       await job.moveToDelayed(Date.now() + Math.max(0, delayMs), token);
-    } catch {
+    } catch (error) {
       // Another process runs the id, or will when the lock has expired.
-      this.watch.onError();
+      this.watch.onError(error);
     }
     // Signals to the library that the job is delayed. It would store the text of any other error.
     throw new DelayedError();
@@ -246,6 +249,7 @@ type Purpose = 'add' | 'run';
 function watchConnections(report: (event: string) => void) {
   const current = new Map<Purpose, RawRedis>();
   const disconnected = new Set<Purpose>();
+  let errorAt = Number.NEGATIVE_INFINITY;
   return {
     /** Watches a connection, in place of the one before. */
     set(purpose: Purpose, redis: RawRedis): void {
@@ -272,9 +276,14 @@ function watchConnections(report: (event: string) => void) {
       current.delete(purpose);
       disconnected.delete(purpose);
     },
-    /** Reports an error that is not a consequence of a lost connection. */
-    onError(): void {
-      if (disconnected.size === 0) {
+    /**
+     * Reports an error, once a minute, that is not a consequence of a lost connection, or of a Redis that refuses writes, which its
+     * link reports.
+     */
+    onError(error: unknown): void {
+      const isKnown = disconnected.size > 0 || refusalOf(error) !== undefined;
+      if (!isKnown && performance.now() - errorAt >= ERROR_EVERY_MS) {
+        errorAt = performance.now();
         report('job_queue_error');
       }
     },

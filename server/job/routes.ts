@@ -3,9 +3,10 @@ import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
 import type { JobListing } from './listing.ts';
-import { Job, JobList, JobPath, JobQuery } from './schema.ts';
+import { Job, JobList, JobPath, JobQuery, Redelivered, RedeliverJobsBody } from './schema.ts';
 
 interface Needs {
   readonly limiter: Limiter;
@@ -32,7 +33,7 @@ const listJobs = defineRoute({
     'Lists asynchronous requests and webhooks of captures, newest first: those that go on, and those that have ended, for as long as the operator keeps them. A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.',
   query: JobQuery,
   response: JobList,
-  errors: ['cursor_invalid', 'integrity_failed'],
+  errors: ['cursor_invalid'],
   meter: ['list'],
   handle: async ({ ctx, query }, services: Needs) => {
     const { limit, ...filter } = query;
@@ -61,7 +62,7 @@ const readJob = defineRoute({
   params: JobPath,
   query: NO_QUERY,
   response: Job,
-  errors: ['job_not_found', 'integrity_failed'],
+  errors: ['job_not_found'],
   handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.jobListing.read(ctx, params.id),
   }),
@@ -79,10 +80,29 @@ const redeliverJob = defineRoute({
   params: JobPath,
   query: NO_QUERY,
   response: Job,
-  errors: ['job_not_found', 'job_not_finished', 'job_cancelled', 'jobs_full', 'integrity_failed'],
+  errors: ['job_not_found', 'job_not_finished', 'job_cancelled', 'jobs_full'],
   audit: { action: 'job.redeliver', of: 'all', object: ({ params }) => objectOf('job', params.id) },
   handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.jobListing.redeliver(ctx, params.id),
+  }),
+});
+
+const redeliverJobs = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/proxy/job/redeliver',
+  operationId: 'redeliverJobs',
+  scope: 'job:write',
+  summary: 'Deliver reports of many jobs again',
+  description:
+    'Calls the webhooks of up to 1,000 jobs that have ended once more, newest first, as `redeliver` of one job does. With `next_token` of the reply the same request goes on with older jobs.',
+  query: NO_QUERY,
+  body: { kind: 'json', schema: RedeliverJobsBody, bytesMax: BODY_BYTES.short },
+  response: Redelivered,
+  errors: ['cursor_invalid', 'jobs_full', 'integrity_failed'],
+  audit: { action: 'job.redeliver', of: 'all', object: () => 'job' },
+  handle: async ({ ctx, body }, services: Needs) => ({
+    json: await services.jobListing.redeliverAll(ctx, body),
   }),
 });
 
@@ -98,7 +118,7 @@ const cancelJob = defineRoute({
   params: JobPath,
   query: NO_QUERY,
   response: Message,
-  errors: ['job_not_found', 'job_started', 'integrity_failed'],
+  errors: ['job_not_found', 'job_started'],
   audit: { action: 'job.cancel', of: 'all', object: ({ params }) => objectOf('job', params.id) },
   handle: async ({ ctx, params }, services: Needs) => {
     await services.jobListing.cancel(ctx, params.id);
@@ -106,4 +126,4 @@ const cancelJob = defineRoute({
   },
 });
 
-export const JOB_ROUTES = [listJobs, readJob, redeliverJob, cancelJob];
+export const JOB_ROUTES = [listJobs, readJob, redeliverJobs, redeliverJob, cancelJob];

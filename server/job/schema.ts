@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { BodyTime } from '../schema/body-time.ts';
 import { NextToken, ShownReference, Timestamp, Token } from '../schema/common.ts';
 import { FilterTime, Limit } from '../schema/kinds.ts';
 
@@ -49,6 +50,47 @@ export const JobQuery = Type.Object({
   limit: Limit(256),
   next_token: Type.Optional(NextToken),
 });
+
+/** The statuses of jobs whose report can be delivered again. */
+const REPORTED = ['done', 'failed', 'unknown'] as const;
+
+export const RedeliverJobsBody = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Union(
+        REPORTED.map((status) => Type.Literal(status)),
+        {
+          description: 'The status of the jobs; those that have failed, if it is left out.',
+        },
+      ),
+    ),
+    kind: Type.Optional(Kind),
+    after: BodyTime('Only jobs that were accepted at or after this time.'),
+    before: BodyTime('Only jobs that were accepted before this time.'),
+    next_token: Type.Optional(NextToken),
+  },
+  {
+    $id: 'RedeliverJobs',
+    description: 'Which reports are delivered again.',
+    examples: [{ status: 'failed', after: '2026-01-01T00:00:00Z' }],
+  },
+);
+
+export const Redelivered = Type.Object(
+  {
+    redelivered: Type.Integer({
+      minimum: 0,
+      description: 'The number of reports that are delivered again.',
+      examples: [3],
+    }),
+    next_token: Type.Optional(
+      Type.String({ description: 'There may be more jobs: send the request again with it.' }),
+    ),
+  },
+  { $id: 'Redelivered' },
+);
+export type RedeliverJobs = Static<typeof RedeliverJobsBody>;
+export type Redelivered = Static<typeof Redelivered>;
 
 const Attempt = Type.Object(
   {

@@ -1,6 +1,6 @@
 import type { JobPlace, ProxyKind } from '../../workers/jobs/proxy/jobs.ts';
 import type { Accounts } from '../account/accounts.ts';
-import { isOutcomeUnknown, type RetryPause } from '../call/outcome.ts';
+import { attemptCode, isOutcomeUnknown, type RetryPause } from '../call/outcome.ts';
 import {
   type CallSender,
   type Concluded,
@@ -60,7 +60,7 @@ export class JobSteps {
     private readonly accounts: Accounts,
     private readonly sender: CallSender,
     private readonly recordEvent: RecordEvent,
-    private readonly retryPause: RetryPause,
+    private readonly webhookPause: RetryPause,
     private readonly randomId: RandomId,
     private readonly now: Clock,
   ) {}
@@ -123,18 +123,20 @@ export class JobSteps {
     const outcome = await this.thirdParties.deliver(call);
     const made = stored.attempts + 1;
     const ms = Math.round(performance.now() - startedAt);
-    const entry = 'status' in outcome ? { ms, status: outcome.status } : { ms, code: outcome.code };
-    this.recordEvent('webhook_attempt', { ...names, attempt: made, ms, ...outcome });
-    if (!outcome.delivered && made < maxAttempts) {
-      const waitMs = this.retryPause(made);
+    const { delivered } = outcome;
+    const entry = 'status' in outcome ? { ms, status: outcome.status } : { ms, code: attemptCode(outcome) };
+    const reason = 'status' in outcome ? undefined : outcome.reason;
+    this.recordEvent('webhook_attempt', { ...names, attempt: made, delivered, ...entry, reason });
+    if (!delivered && made < maxAttempts) {
+      const waitMs = this.webhookPause(made);
       const over = { sent: true, entry, nextMs: this.now() + waitMs };
       await withRetries(() => this.store.endAttempt(aid, id, nonce, over));
       return waitMs;
     }
-    if (!outcome.delivered) {
+    if (!delivered) {
       this.recordEvent('webhook_abandoned', names);
     }
-    return this.finish(place, nonce, outcome.delivered, entry);
+    return this.finish(place, nonce, delivered, entry);
   }
 
   /** Returns the account of a job; undefined if it was deleted, even if another account has its name now. */
@@ -176,7 +178,7 @@ export class JobSteps {
       },
     );
     const ms = Math.round(performance.now() - startedAt);
-    const entry = result.ok ? { ms, status: result.status } : { ms, code: result.code };
+    const entry = result.ok ? { ms, status: result.status } : { ms, code: attemptCode(result) };
     const verdict = this.sender.judge(job, result, made);
     if (verdict.kind !== 'again') {
       return result.ok

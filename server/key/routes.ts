@@ -46,7 +46,7 @@ const createKey = defineRoute({
     'Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.',
   body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
-  errors: ['key_exists', 'idempotency_passphrase_required'],
+  errors: ['key_exists', 'idempotency_passphrase_required', 'passphrase_wrong', 'key_not_found'],
   idempotent: true,
   audit: { action: 'key.create', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => {
@@ -87,7 +87,7 @@ const changePassphrase = defineRoute({
     'The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.',
   body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
-  errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['passphrase_wrong', 'key_not_found', 'key_changed'],
   audit: { action: 'key.change', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => ({
     json: shown(
@@ -130,7 +130,7 @@ const createRecovery = defineRoute({
     'Splits a recovery secret of the key: of the shares, one for each recipient, `threshold` together open the key without its passphrase. A recovery that the key had is replaced, and its shares become useless. Later changes of the passphrase keep it valid.',
   body: { kind: 'json', schema: CreateRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Recovery,
-  errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['passphrase_wrong', 'key_not_found', 'key_changed'],
   audit: { action: 'key.recovery.create', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => ({
     json: await services.recoveries.create(ctx, { ...body, passphrase: secretBytes(body.passphrase) }),
@@ -147,7 +147,7 @@ const readRecovery = defineRoute({
   description: 'Returns the shares of a key, encrypted for their recipients, and how many of them open it.',
   query: RecoveryQuery,
   response: Recovery,
-  errors: ['key_not_found', 'recovery_not_found', 'integrity_failed'],
+  errors: ['key_not_found', 'recovery_not_found'],
   handle: async ({ ctx, query }, services: Needs) => ({ json: await services.recoveries.read(ctx, query) }),
 });
 
@@ -161,7 +161,7 @@ const removeRecovery = defineRoute({
   description: 'Removes the shares. From then on the passphrase alone opens the key.',
   body: { kind: 'json', schema: RemoveRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Message,
-  errors: ['passphrase_wrong', 'key_not_found', 'recovery_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['passphrase_wrong', 'key_not_found', 'recovery_not_found', 'key_changed'],
   audit: { action: 'key.recovery.remove', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => {
     await services.recoveries.remove(ctx, { user: body.user, passphrase: secretBytes(body.passphrase) });
@@ -180,7 +180,7 @@ const recoverKey = defineRoute({
     'Opens a key with decrypted shares and puts it under a new passphrase. As after a change of the passphrase, the old one and every capture and retrieval endpoint of the key become invalid immediately, and stored data does not change. The shares stay valid.',
   body: { kind: 'json', schema: RecoverBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
-  errors: ['recovery_refused', 'key_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['recovery_refused', 'key_not_found', 'key_changed'],
   audit: { action: 'key.recover', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => {
     const recovered = await services.recoveries.recoverKey(ctx, {

@@ -81,6 +81,25 @@ export class Attempts {
     return result;
   }
 
+  /**
+   * Counts a guess that is verified already; rejects with `too_many_failures` if the source is locked, whether the guess is
+   * right or wrong. A right one is not counted and ends no lock: it may be known to who guesses another.
+   */
+  async judge({ kind, of, ip }: Pick<Guess, 'kind' | 'of' | 'ip'>, isRight: boolean): Promise<void> {
+    if (this.settings.authFailuresMax === 0) {
+      return;
+    }
+    const counters = this.store.guessCounters(kind, of, { source: sourceOf(ip), network: networkOf(ip) });
+    const limits = this.limitsOf({ ip });
+    const counted = await this.store.countGuess(counters, limits, false);
+    if (counted.kind !== 'open') {
+      throw tooMany(counted);
+    }
+    if (isRight) {
+      await this.store.giveBackGuess(counters, limits).catch(() => undefined);
+    }
+  }
+
   /** True if a source succeeded with this credential, or has presented no other since: it need not be counted. */
   trusts(id: string, digest: () => string): boolean {
     if (this.settings.authFailuresMax === 0) {
@@ -156,7 +175,7 @@ export class Attempts {
     }
   }
 
-  private limitsOf({ ip }: Guess): GuessLimits {
+  private limitsOf({ ip }: Pick<Guess, 'ip'>): GuessLimits {
     const { authFailuresMax: ownMax, authLockSeconds } = this.settings;
     const factor = networkOf(ip) === sourceOf(ip) ? ADDRESS_FACTOR : NETWORK_FACTOR;
     return { ownMax, networkMax: ownMax * factor, windowMs: WINDOW_MS, lockMs: authLockSeconds * 1_000 };

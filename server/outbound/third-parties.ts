@@ -2,7 +2,7 @@ import { VaultError } from '../core/errors.ts';
 import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import { PROXY_METHODS, type ProxyMethod } from '../core/third-party.ts';
-import type { CallTerms, OutboundResult, StreamingResult } from './call.ts';
+import type { CallTerms, OutboundFailure, OutboundResult, StreamingResult } from './call.ts';
 import { checkDestination, destinationError, isListedUrl } from './destination.ts';
 import { checkHeaders, createOutbound, type Outbound, type OutboundOptions } from './https.ts';
 import { resolveBySystem, resolveVetted } from './resolve.ts';
@@ -53,7 +53,7 @@ export interface WebhookRequest extends WebhookMessage, Pick<AccountTerms, 'owne
 /** The result of an attempt, with the status or the error code for the log. */
 export type WebhookOutcome =
   | { readonly delivered: boolean; readonly status: number }
-  | { readonly delivered: false; readonly code: string; readonly reason?: string | undefined };
+  | (OutboundFailure & { readonly delivered: false });
 
 /** The method of a stored request, which was checked when it was accepted. */
 function methodOf({ method }: OutgoingRequest): ProxyMethod {
@@ -141,6 +141,6 @@ export class ThirdParties {
     const result = await this.outbound.send({ owner, method: 'POST', url, hosts, headers, body, deadlineMs });
     return result.ok
       ? { delivered: isDelivered(result.status), status: result.status }
-      : { delivered: false, code: result.code, reason: result.reason };
+      : { ...result, delivered: false };
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
-import { WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
+import { SENT_SECRET_PATTERN } from '../core/third-party.ts';
 
 /** The message of one webhook attempt (Standard Webhooks). */
 export interface WebhookMessage {
@@ -10,12 +10,12 @@ export interface WebhookMessage {
   /** The time of this attempt, in whole seconds since 1970. */
   readonly timestampSeconds: number;
   readonly body: Uint8Array;
-  /** Matches `WEBHOOK_SECRET_PATTERN`; without a secret the webhook is not signed. */
+  /** Can stand in a header; without a secret the webhook is not signed. */
   readonly secret?: Secret<string> | undefined;
 }
 
 const ID = /^[\w-]{1,128}$/;
-const SECRET = new RegExp(WEBHOOK_SECRET_PATTERN);
+const SECRET = new RegExp(SENT_SECRET_PATTERN);
 const ENCODED = 'whsec_';
 
 /** The only status that means delivered. All others are failures, including 201, 204 and redirects. */
@@ -24,7 +24,8 @@ const DELIVERED_STATUS = 200;
 /**
  * The headers of one attempt, without those of the connection. With a secret they contain it in plain text, and a signature:
  * `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body`. The key is the secret in UTF-8, or the Base64 after `whsec_`. A
- * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8. Throws a TypeError for an invalid
+ * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8. Earlier versions accepted shorter
+ * Base64, and `whsk_` and `whpk_` as text: what waits under such secrets is signed as before. Throws a TypeError for an invalid
  * id, time or secret, which its message does not contain.
  */
 export function webhookHeaders({ id, timestampSeconds, body, secret }: WebhookMessage): HeaderEntries {

@@ -28,7 +28,7 @@ const COMMON = {
   idempotent: true,
 } as const;
 
-const OPENING = ['passphrase_wrong', 'key_not_found', 'integrity_failed'] as const;
+const OPENING = ['passphrase_wrong', 'key_not_found'] as const;
 const ITEM = [...OPENING, 'token_not_found', 'reference_required'] as const;
 const RULES = ['rule_not_found', 'rule_limit'] as const;
 /** Nothing was sent. */
@@ -68,7 +68,16 @@ const post = defineRoute({
   query: ProxyPostQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: BODY_BYTES.long, example: CHARGE },
   response: ProxyPostReply,
-  errors: [...ITEM, ...RULES, 'template_limit', 'template_missing', ...ACCEPTING, ...SENDING, 'key_changed'],
+  errors: [
+    ...ITEM,
+    ...RULES,
+    'connection_not_found',
+    'template_limit',
+    'template_missing',
+    ...ACCEPTING,
+    ...SENDING,
+    'key_changed',
+  ],
   meter: ['proxy_attempt'],
   audit: {
     action: 'proxy.send',
@@ -105,7 +114,16 @@ const get = defineRoute({
   query: ProxyGetQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: BODY_BYTES.long, example: FETCH },
   response: ProxyGetReply,
-  errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
+  errors: [
+    ...OPENING,
+    ...RULES,
+    ...ACCEPTING,
+    ...SENDING,
+    'reply_not_storable',
+    'track_data_refused',
+    'test_card',
+    'key_changed',
+  ],
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {

@@ -1,9 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { CertificateId } from '../certificate/schema.ts';
-import { HEADER_TEXT_PATTERN, PROXY_METHODS, WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
+import {
+  HEADER_TEXT_PATTERN,
+  PROXY_METHODS,
+  WEBHOOK_SECRET_EXPECTED,
+  WEBHOOK_SECRET_PATTERN,
+} from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { ALGORITHM, Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
-import { PUBLISHED } from '../schema/kinds.ts';
+import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 import { Algorithm } from '../vault/schema.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-schema.ts';
 
@@ -49,7 +54,7 @@ export const ProxyGetQuery = Type.Object({
   smart_parse: Type.Boolean({
     default: false,
     description:
-      'Whether to search the reply (JSON, XML, form or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged.',
+      'Whether to search the reply (JSON, XML, form, CSV, TSV or text) for number, verification code (CVV), expiry and holder, and to store those. Otherwise the reply must be a JSON object with a number, and is stored unchanged.',
   }),
   attempts: Attempts,
   rules: Type.Optional({
@@ -136,10 +141,11 @@ export const ProxyWebhook = Type.Object(
         minLength: 1,
         maxLength: 1024,
         pattern: WEBHOOK_SECRET_PATTERN,
+        [EXPECTED]: WEBHOOK_SECRET_EXPECTED,
         [PUBLISHED]: { pattern: HEADER_TEXT_PATTERN },
         'x-secret': true,
         description:
-          'The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.',
+          'The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: `whsec_` and Base64 of at least 24 bytes, or any other text that is valid in a header. `whsk_` and `whpk_`, the asymmetric keys of Standard Webhooks, are refused. If omitted, webhooks are not signed.',
         examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
       }),
     ),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import { VaultError } from '../core/errors.ts';
+import { refusalOf, type WriteRefusal } from '../core/write-refusal.ts';
 import { type RedisTarget, waitUntilReady } from './connect.ts';
 import { type Script, toVaultError } from './errors.ts';
 import type { Argument } from './resp.ts';
@@ -33,6 +34,8 @@ export interface RedisNode {
   readonly name: string;
   /** It is a replica of another node of the Cluster. */
   readonly isReplica: boolean;
+  /** The reason why it refuses writes; undefined if it has accepted the last one, or would accept one. */
+  readonly refusal: WriteRefusal | undefined;
   /** Runs a command that names no key; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;
 }
@@ -47,11 +50,15 @@ export abstract class RedisLink {
   /** `nodes` are those of a Cluster. */
   abstract readonly isCluster: boolean;
   private state: 'opening' | 'reconnected' | 'disconnected' | 'closed' = 'opening';
+  private reported: WriteRefusal | undefined;
+  /** The options of connections to single servers. */
+  protected readonly wireOptions: LinkOptions;
 
   constructor(
     private readonly client: Redis | Cluster,
-    protected readonly options: LinkOptions,
+    private readonly options: LinkOptions,
   ) {
+    this.wireOptions = { ...options, onRefusal: () => this.reportRefusal() };
     client.on('close', () => this.change('disconnected'));
     client.on('ready', () => this.change('reconnected'));
   }
@@ -119,9 +126,22 @@ export abstract class RedisLink {
     }
     // Otherwise the first requests would wait for the connections to their nodes.
     const replies = await Promise.allSettled(mastersOf(this).map((node) => node.command('PING', [])));
-    const failed = replies.find((reply) => reply.status === 'rejected');
-    if (failed !== undefined && !replies.some((reply) => reply.status === 'fulfilled')) {
-      throw failed.reason;
+    // A Redis that refuses writes also refuses PING, and answers all the same.
+    const failed = replies.filter(
+      (reply) => reply.status === 'rejected' && refusalOf(reply.reason) === undefined,
+    );
+    const [first] = failed;
+    if (first?.status === 'rejected' && failed.length === replies.length) {
+      throw first.reason;
+    }
+  }
+
+  /** Reports the reason why a server refuses writes, once for each change. */
+  private reportRefusal(): void {
+    const refusal = this.nodes().find((node) => node.refusal !== undefined)?.refusal;
+    if (this.reported !== refusal && this.state !== 'closed') {
+      this.reported = refusal;
+      this.options.onRefusal?.(refusal);
     }
   }
 

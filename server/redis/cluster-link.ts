@@ -46,7 +46,7 @@ export class ClusterLink extends RedisLink {
     super(cluster, options);
     cluster.on('+node', (node: Redis) => {
       const address = addressOf(node);
-      const wire = new Wire(node, options, this);
+      const wire = new Wire(node, this.wireOptions, this);
       this.wires.set(address, wire);
       node.on('end', () => {
         if (this.wires.get(address) === wire) {

@@ -70,7 +70,7 @@ const PATIENT = {
 } satisfies NodeOptions;
 
 /**
- * The library's connector of one address, which a failover may move to another server. Once it was connected to a primary, it
+ * The library's connector of one address or socket, which a failover may move to another server. Once it was connected to a primary, it
  * accepts no replica: reads would be old there, and no write would succeed.
  */
 class PrimaryConnector extends StandaloneConnector {
@@ -135,7 +135,7 @@ function connectBySentinels(target: SentinelTarget, options: NodeOptions): Redis
 export function connectServer(target: ServerTarget, options: NodeOptions = COMMON): Redis {
   switch (target.kind) {
     case 'socket':
-      return new Redis({ ...options, path: target.path });
+      return new Redis({ ...options, path: target.path, Connector: PrimaryConnector });
     case 'sentinel':
       return connectBySentinels(target, options);
     case 'url': {

@@ -13,7 +13,7 @@ class ServerLink extends RedisLink {
 
   constructor(client: Redis, options: LinkOptions) {
     super(client, options);
-    this.wire = new Wire(client, options);
+    this.wire = new Wire(client, this.wireOptions);
   }
 
   nodes(): readonly Wire[] {

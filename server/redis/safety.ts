@@ -7,7 +7,8 @@ const MESSAGES: Readonly<Record<UnsafeRedis, string>> = {
   appendonly: 'Redis does not keep an append-only file (appendonly is not yes)',
   appendfsync: 'Redis acknowledges writes before they are on disk (appendfsync is not always)',
   eviction: 'Redis may evict data when memory is short (maxmemory-policy is not noeviction)',
-  replica: 'This Redis is a replica, which does not accept writes; VAULT_REDIS_URL must name its primary',
+  replica:
+    'This Redis is a replica, which does not accept writes (READONLY); VAULT_REDIS_URL must name its primary',
 };
 
 /** The message for the operator about an unsafe setting, in one line. */

@@ -5,6 +5,7 @@
 import type { Redis } from 'ioredis';
 import { VaultError } from '../core/errors.ts';
 import { inThisContext, runAtTickEnd } from '../core/tick-end.ts';
+import { refusalOf, type WriteRefusal } from '../core/write-refusal.ts';
 import { type Script, toVaultError } from './errors.ts';
 import { asCount } from './reply.ts';
 import { type Argument, CommandWriter, INCOMPLETE, PassedReplies, ReplyError, ReplyReader } from './resp.ts';
@@ -16,6 +17,8 @@ export interface LinkOptions {
   readonly onCall?: (name: string, startedAt: number, hasFailed: boolean) => void;
   /** Called once when the connection is lost, and once when it is restored. */
   readonly onLink?: (state: 'disconnected' | 'reconnected') => void;
+  /** Called once when writes begin to be refused, when the reason changes, and with undefined when they are accepted again. */
+  readonly onRefusal?: (refusal: WriteRefusal | undefined) => void;
 }
 
 export type Command = readonly Argument[];
@@ -152,6 +155,10 @@ const BYTES_MAX = 128 * 1_024 * 1_024;
 const DONE_MAX = 4_096;
 /** The timeout of WAIT, which blocks the connection; it is shorter after a WAIT that timed out. */
 const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
+/** After as many steps, a server that has refused a write is asked whether it still does. */
+const ASK_STEPS = 4;
+/** A script that may write, which Redis therefore refuses as it would refuse a write. It writes nothing. */
+export const WRITABLE = '#!lua\n-- check-writable\nreturn 1';
 
 /**
  * One connection. Commands wait for the first connection; without a later one they fail at once. Commands of the library
@@ -173,6 +180,8 @@ export class Wire {
   private lastWait: Promise<unknown> = Promise.resolve();
   private nextWait: Promise<boolean> | undefined;
   private isWaitShort = false;
+  /** The reason of the last refused write, until the server would accept one. */
+  private refused: WriteRefusal | undefined;
 
   constructor(
     private readonly client: Redis,
@@ -186,6 +195,7 @@ export class Wire {
     client.on('end', () => {
       clearInterval(timer);
       this.lose();
+      this.noteRefusal(undefined);
     });
     const { sendCommand } = client;
     client.sendCommand = (command, stream) => {
@@ -206,6 +216,10 @@ export class Wire {
 
   get isReplica(): boolean {
     return this.client.options.readOnly === true;
+  }
+
+  get refusal(): WriteRefusal | undefined {
+    return this.refused ?? (this.isWaitShort ? 'NOREPLICAS' : undefined);
   }
 
   /** Runs a command on this server; binary replies. */
@@ -229,7 +243,7 @@ export class Wire {
     const { client, stream } = this;
     const isOpening = !this.hadStream && /^(?:wait|connecting|connect|ready)$/.test(client.status);
     if (stream === undefined && !isOpening) {
-      this.fail(call, new Error('not connected'));
+      this.fail(call, this.disconnected());
       return;
     }
     if (
@@ -298,9 +312,14 @@ export class Wire {
     this.nextWait = undefined;
     for (const call of lost) {
       if (call !== undefined) {
-        this.fail(call, new Error('the connection was lost'));
+        this.fail(call, this.disconnected());
       }
     }
+  }
+
+  /** The error of a call without a connection: the library accepts no replica in place of the primary that it had. */
+  private disconnected(): Error {
+    return new Error(this.refused === 'READONLY' ? this.refused : 'not connected');
   }
 
   private fail(call: Call, error: Error): void {
@@ -352,14 +371,26 @@ export class Wire {
     call.report(false);
     const { settle } = call;
     if (call.isDurable && this.options.replicas > 0) {
-      const unavailable = (): void => settle.reject(new VaultError('store_unavailable'));
-      this.untilReplicated().then((isDone) => (isDone ? settle.resolve(reply) : unavailable()), unavailable);
+      const fail = (cause?: Error): void => settle.reject(new VaultError('store_unavailable', { cause }));
+      this.untilReplicated().then(
+        (isDone) => (isDone ? settle.resolve(reply) : fail(new Error('NOREPLICAS'))),
+        () => fail(),
+      );
     } else {
       settle.resolve(reply);
     }
   }
 
+  private noteRefusal(refusal: WriteRefusal | undefined): void {
+    this.refused = refusal;
+    this.options.onRefusal?.(this.refusal);
+  }
+
   private reject(call: Call, error: ReplyError): void {
+    const refusal = refusalOf(error);
+    if (refusal !== undefined) {
+      this.noteRefusal(refusal);
+    }
     if (error.message.startsWith('NOSCRIPT') && call instanceof ScriptCall && !call.isInFull) {
       call.isInFull = true;
       this.add(call);
@@ -378,13 +409,16 @@ export class Wire {
     const { stream } = this;
     const ask = async (): Promise<boolean> => {
       if (this.stream !== stream) {
-        return false;
+        throw new Error('the connection was lost');
       }
       this.nextWait = undefined;
       const startedAt = performance.now();
       const timeoutMs = this.isWaitShort ? WAIT_MS_SHORT : WAIT_MS;
       const count = asCount(await this.command('WAIT', [replicas, timeoutMs]));
-      this.isWaitShort = count < replicas;
+      if (count < replicas !== this.isWaitShort) {
+        this.isWaitShort = count < replicas;
+        this.options.onRefusal?.(this.refusal);
+      }
       if (this.isWaitShort) {
         this.options.onCall?.('WAIT', startedAt, true);
       }
@@ -403,6 +437,12 @@ export class Wire {
    */
   private checkReplies(): void {
     this.step += 1;
+    if (this.refused !== undefined && this.step % ASK_STEPS === 0) {
+      this.command('EVAL', [WRITABLE, 0]).then(
+        () => this.noteRefusal(undefined),
+        () => undefined,
+      );
+    }
     for (let i = this.first; i < this.calls.length; i++) {
       const call = this.calls[i];
       if (call === undefined || this.step - call.step <= REPLY_STEPS_MAX) {

@@ -63,11 +63,12 @@ function relayBy(method: Method): Route<Needs> {
       ...([
         'connection_not_found',
         'placeholder_unknown',
+        'reference_required',
         'template_limit',
         'certificate_not_found',
       ] as const),
       'path_invalid',
-      ...(['passphrase_wrong', 'key_not_found', 'integrity_failed', 'destination_refused'] as const),
+      ...(['passphrase_wrong', 'key_not_found', 'destination_refused'] as const),
       ...(['target_unreachable', 'target_timeout', 'outcome_unknown'] as const),
       ...(['reply_too_large', 'reply_too_complex'] as const),
     ],

@@ -52,7 +52,7 @@ const readRules = defineRoute({
   description: 'With `id`, returns that rule; otherwise all rules of the account.',
   query: RuleReadQuery,
   response: RulesReply,
-  errors: ['rule_not_found', 'integrity_failed'],
+  errors: ['rule_not_found'],
   handle: async ({ ctx, query: { id } }, services: Needs) =>
     id === undefined
       ? { stream: await services.rules.list(ctx) }
@@ -103,7 +103,7 @@ const testRule = defineRoute({
     'Applies a rule, stored or not, to the input as a capture would, and says of each operation whether it was applied. Nothing is stored or logged. For accounts without unmasked output rules work on masked numbers here as well.',
   body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES.rule },
   response: RuleTestReply,
-  errors: ['rule_not_found', 'rule_limit', 'integrity_failed'],
+  errors: ['rule_not_found', 'rule_limit'],
   handle: async ({ ctx, body }, services: Needs) => ({ jsonBytes: await services.rules.test(ctx, body) }),
 });
 

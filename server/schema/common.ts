@@ -133,6 +133,15 @@ export function Timestamp(description: string) {
   });
 }
 
+/** The end of a lifetime in UTC, RFC 3339 to the second. */
+export function ExpiryTime(description: string) {
+  return Type.String({
+    description,
+    examples: ['2026-01-31T12:00:00Z'],
+    [PUBLISHED]: { format: 'date-time' },
+  });
+}
+
 /** The body of every error reply; `field` names a place, never a value. */
 export const ErrorBody = Type.Object(
   {
@@ -152,6 +161,24 @@ export const ErrorBody = Type.Object(
   { $id: 'Error', description: 'The body of every error reply.' },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
+
+/** The body of an error of the vault on a relayed path, as the libraries of payment services read errors. */
+export const RelayErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      type: Type.Literal('vault_error', {
+        description: 'Tells errors of the vault from those of the third party.',
+      }),
+      code: ErrorBody.properties.code,
+      message: ErrorBody.properties.error,
+    }),
+    code: ErrorBody.properties.code,
+    request_id: ErrorBody.properties.request_id,
+    field: ErrorBody.properties.field,
+  },
+  { $id: 'RelayError', description: 'The body of an error reply of the vault on a relayed path.' },
+);
+export type RelayErrorBody = Static<typeof RelayErrorBody>;
 
 export const NO_QUERY = Type.Object({});
 

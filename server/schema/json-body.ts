@@ -2,7 +2,7 @@ import { Kind, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { VaultError } from '../core/errors.ts';
 import { type JsonLimits, type ListLimit, parseJson, toPlain } from '../domain/json/json.ts';
-import { type NamesElsewhere, unknownName } from '../domain/text/unknown-name.ts';
+import { isShownName, type NamesElsewhere, unknownName } from '../domain/text/unknown-name.ts';
 import { expectedOf } from './expected.ts';
 import { EACH } from './kinds.ts';
 
@@ -58,14 +58,15 @@ function below(schemas: readonly TSchema[], step: string, isIndex: boolean): rea
       return schema['items'] ?? [];
     }
     const properties: object = schema['properties'] ?? {};
-    return Object.hasOwn(properties, step) ? Reflect.get(properties, step) : [];
+    if (Object.hasOwn(properties, step)) {
+      return Reflect.get(properties, step);
+    }
+    const named: object = isShownName(step) ? (schema['patternProperties'] ?? {}) : {};
+    return Object.values(named);
   });
 }
 
-/**
- * The place of an error as `body.a[2].b`, up to the first name that the schema does not declare: names that a caller
- * chose never show.
- */
+/** The place of an error as `body.a[2].b`, up to the first name that the caller chose and no message may repeat. */
 function fieldOf(schema: TSchema, steps: readonly string[], root: string): string {
   let place = root;
   let at: readonly TSchema[] = [schema];

@@ -7,6 +7,7 @@ export type RecordEvent = (event: string, fields?: Fields) => void;
 /** Events that need attention when they are frequent. */
 const WARNINGS: ReadonlySet<string> = new Set([
   'redis_disconnected',
+  'redis_refuses_writes',
   'redis_unsafe',
   'memory_not_locked',
   'sad_rewrite_refused',
@@ -16,6 +17,7 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'thread_down',
   'server_process_down',
   'webhook_abandoned',
+  'expiring_failed',
 ]);
 
 /** Events that always need attention. */

@@ -25,6 +25,13 @@ export interface JobStats {
   inFlight(): number;
 }
 
+/** How many things of a kind expire within a period, over all accounts. */
+interface ExpiringCount {
+  readonly kind: string;
+  readonly within: string;
+  readonly count: number;
+}
+
 /** Classes of the limiter: those of requests, and those of the lanes of the threads but the hot one. */
 type GaugedClass = 'write' | 'read' | 'list' | 'open' | 'page' | 'unlock' | 'guess';
 /** Units in use, and requests or jobs that wait, by class. */
@@ -37,6 +44,8 @@ export interface GaugeSources {
   readonly redis: () => Promise<RedisStats>;
   /** The start of the newest complete backup, in ms since 1970; 0 if there was none. */
   readonly lastBackup: () => Promise<number>;
+  /** Counted by one server for all; undefined while no server counts. */
+  readonly expiring: () => Promise<readonly ExpiringCount[] | undefined>;
   readonly jobs: JobStats;
   readonly work: () => WorkStats;
   /** True if expired verification codes have left the append-only files; undefined while there are none. */
@@ -50,6 +59,7 @@ interface RedisSnapshot {
   readonly redis?: RedisStats | undefined;
   readonly jobsQueued?: number | undefined;
   readonly lastBackup?: number | undefined;
+  readonly expiring?: readonly ExpiringCount[] | undefined;
 }
 
 /** The shortest time between two queries to Redis, however often the metrics are scraped. */
@@ -180,6 +190,19 @@ function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void
     const at = snapshot().lastBackup;
     return at === undefined ? undefined : at / 1_000;
   });
+  new Gauge({
+    name: 'vault_expiring',
+    help: 'What expires within a period, over all accounts, by kind; certificates that have expired are included.',
+    aggregator: 'max',
+    labelNames: ['kind', 'within'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { kind, within, count } of snapshot().expiring ?? []) {
+        this.set({ kind, within }, count);
+      }
+    },
+  });
 }
 
 /** Reads the values of Redis. A value that cannot be read is undefined; never rejects. */
@@ -187,12 +210,13 @@ async function readSnapshot(sources: GaugeSources): Promise<RedisSnapshot> {
   if (!sources.isRedisConnected()) {
     return {};
   }
-  const [redis, jobsQueued, lastBackup] = await Promise.all([
+  const [redis, jobsQueued, lastBackup, expiring] = await Promise.all([
     sources.redis().catch(() => undefined),
     sources.jobs.queued().catch(() => undefined),
     sources.lastBackup().catch(() => undefined),
+    sources.expiring().catch(() => undefined),
   ]);
-  return { redis, jobsQueued, lastBackup };
+  return { redis, jobsQueued, lastBackup, expiring };
 }
 
 /**

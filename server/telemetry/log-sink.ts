@@ -14,6 +14,8 @@ export interface LogLine {
   readonly account?: string | undefined;
   readonly credential?: string | undefined;
   readonly code?: ErrorCode | undefined;
+  /** The place of the error in a rejected request, such as `query.user`; never a value. */
+  readonly field?: string | undefined;
   /** The class of an unexpected error; its message may contain data and is omitted. */
   readonly error?: string;
   /** At most twelve stack frames, without messages. */
@@ -42,8 +44,12 @@ function piecesOf(lines: readonly string[]): readonly string[] {
   return [...pieces, piece];
 }
 
-/** Creates a sink on a file descriptor. Writing is synchronous; lines are dropped if the reader of the descriptor is gone. */
+/**
+ * Creates a sink on a file descriptor, whose lines name this process. Writing is synchronous; lines are dropped if the reader
+ * of the descriptor is gone.
+ */
 export function createLogSink(fd: number) {
+  const { pid } = process;
   let buffered: string[] = [];
   let size = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -72,7 +78,7 @@ export function createLogSink(fd: number) {
   return {
     /** Writes a line as one JSON object, at most 100 ms later. */
     write(line: object): void {
-      const text = `${JSON.stringify(line)}\n`;
+      const text = `${JSON.stringify({ ...line, pid })}\n`;
       buffered.push(text);
       size += text.length;
       if (size > FLUSH_BYTES) {

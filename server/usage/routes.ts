@@ -42,7 +42,7 @@ const readUsage = defineRoute({
   query: UsageQuery,
   body: { kind: 'none' },
   response: Usage,
-  errors: ['integrity_failed'],
+  errors: [],
   handle: async ({ ctx, query }, services: Needs) => ({ json: await services.usage.usage(ctx, query) }),
 });
 

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   ALGORITHM,
   DURATION_PATTERN,
+  ExpiryTime,
   MaskFields,
   Message,
   NextToken,
@@ -71,16 +72,20 @@ export const FACTS = {
   metadata: Type.Optional(Metadata('Default: none.')),
 };
 
+function fingerprintFlag(more: string) {
+  return Type.Boolean({
+    default: false,
+    description: `Whether to add \`fingerprint\`, which is equal for equal numbers under the same key.${more}`,
+  });
+}
+
 export const StoreQuery = Type.Object({
   user: User,
   reference: Type.Optional(Reference),
   number: Type.Optional(NumberParameter),
   algorithm: Type.Optional(Algorithm),
   return_card_metadata: CardMetadataFlag,
-  return_fingerprint: Type.Boolean({
-    default: false,
-    description: 'Whether to add `fingerprint`, which is equal for equal numbers under the same key.',
-  }),
+  return_fingerprint: fingerprintFlag(''),
   ...FACTS,
 });
 
@@ -135,6 +140,7 @@ export const UpdateQuery = Type.Object({
   rules: Type.Optional(RuleIds),
   ttl: Type.Optional(Ttl('as it is.')),
   metadata: Type.Optional(Metadata('It replaces all that the item has; `{}` removes it.')),
+  return_fingerprint: fingerprintFlag(' An item whose number was only sent in the query has none here.'),
 });
 
 export const LogQuery = Type.Object({
@@ -196,7 +202,7 @@ const STORED_AT = Timestamp('When the item was stored or last updated.');
 
 /** Facts of an item in replies. */
 export const SHOWN_FACTS = {
-  expires_at: Type.Optional(Timestamp('When the item is gone; absent without an end.')),
+  expires_at: Type.Optional(ExpiryTime('When the item is gone; absent without an end.')),
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description: 'The metadata that the item was stored with.',

@@ -1,3 +1,4 @@
+import type { KeyName } from '../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
 import type { BatchHead, SentFacts, ShownLogEntry, StoreOptions } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
@@ -6,7 +7,7 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { type Done, type KeyOpener, provenMissing, type Retry, type Unlocked } from '../key/opener.ts';
-import { type AccountContext, actorOf } from '../request/context.ts';
+import { type Account, type AccountContext, actorOf } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
 import { sightOf } from '../request/permission.ts';
@@ -20,6 +21,8 @@ import type { ItemStore } from './store/items.ts';
 import type { ItemWriter, Replaced } from './writer.ts';
 
 const LOG_STEP = 1_000;
+/** Attempts while others delete the item and store it anew. */
+const LOG_TRIES_MAX = 10;
 /** Entries of a log, without a limit of the request or the account. */
 const LOG_LIMIT = 1_024;
 
@@ -31,9 +34,15 @@ export interface StoreInput extends StoreOptions, BatchHead {
 }
 
 interface UpdateInput extends ItemAddress, SentFacts {
+  readonly return_fingerprint: boolean;
   readonly passphrase: SecretBytes;
   readonly rules: readonly string[];
   readonly body: Uint8Array;
+}
+
+interface LogInput extends ItemAddress {
+  readonly limit?: number | undefined;
+  readonly next_token?: string | undefined;
 }
 
 /** Stores, reads, changes and removes single items. */
@@ -114,7 +123,7 @@ export class Vault {
   /** Merges changes into an item. Rejects as `ItemWriter.untilWritten` does. */
   async update(ctx: AccountContext, input: UpdateInput): Promise<Repeatable<TokenInfo>> {
     const { account, idempotencyKey } = ctx;
-    const { user, token, reference, passphrase, body, ttl, metadata } = input;
+    const { user, token, reference, passphrase, body, ttl, metadata, return_fingerprint } = input;
     const act = async (seed?: string): Promise<TokenInfo> => {
       const applied = await this.rules.find(account.aid, input.rules, 'query.rules');
       const updateUnlocked = () =>
@@ -128,7 +137,8 @@ export class Vault {
         return { reply: await act(), replayed: false };
       }
       const { key } = await this.keys.prove(ctx, user, passphrase);
-      const wanted = [key.kid, token, reference, input.rules.join(), ttl, metadata, body];
+      const facts = [ttl, metadata, return_fingerprint];
+      const wanted = [key.kid, token, reference, input.rules.join(), ...facts, body];
       const request = { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted };
       return await this.idempotency.run(ctx, request, act);
     } catch (error) {
@@ -153,33 +163,47 @@ export class Vault {
   /** Returns the entries of an item's log, newest first, including rejected attempts that this server has answered. */
   async log(
     ctx: AccountContext,
-    input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
+    input: LogInput,
   ): Promise<{ readonly entries: readonly ShownLogEntry[]; readonly nextToken?: string | undefined }> {
-    const { account } = ctx;
+    await this.rejections.settle(ctx.account.aid);
+    const key = await this.keys.find(ctx.account, input.user);
+    for (let tries = 0; tries < LOG_TRIES_MAX; tries++) {
+      const page = await this.logOnce(ctx.account, key, input);
+      if (page !== undefined) {
+        this.metering.count(ctx, 'log');
+        return page;
+      }
+    }
+    throw new VaultError('overloaded');
+  }
+
+  /** Reads a page of a log; undefined if the item was deleted or stored anew meanwhile. */
+  private async logOnce(account: Account, { aid, kid }: KeyName, input: LogInput) {
     const { token, next_token } = input;
-    await this.rejections.settle(account.aid);
-    const { aid, kid } = await this.keys.find(account, input.user);
     // The log outlives the expiry of its item.
     const trace = await this.items.readTrace(kid, token);
     if (trace === undefined) {
       throw new VaultError('token_not_found');
     }
-    const { meta, logLength } = trace;
+    const { meta, end } = trace;
     const named = { aid, kid, token, rule: 'check', reference: input.reference } as const;
     await this.crypto.describeItem({ params: named, meta });
     const scope = [aid, 'GET /v1/vault/metadata', kid, token];
     // The item may have been deleted and stored again since the cursor was made: then its log is shorter.
-    const asked = next_token === undefined ? logLength : Number(this.cursors.verify(scope, next_token));
-    const from = Math.min(asked, logLength);
+    const asked = next_token === undefined ? end.logLength : Number(this.cursors.verify(scope, next_token));
+    const from = Math.min(asked, end.logLength);
     const limit = input.limit ?? account.preferences.default_limit ?? LOG_LIMIT;
     const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
     const entries: ShownLogEntry[] = [];
     for (let newest = from; newest >= to; newest -= LOG_STEP) {
-      const sealed = await this.items.readLog(kid, token, newest, Math.max(to, newest - LOG_STEP + 1));
+      const oldest = Math.max(to, newest - LOG_STEP + 1);
+      const sealed = await this.items.readLog(kid, token, end, [newest, oldest]);
+      if (sealed === undefined) {
+        return undefined;
+      }
       const params = { aid, kid, token, newest, account: account.name };
       entries.push(...(await this.crypto.readLog({ params, entries: sealed })));
     }
-    this.metering.count(ctx, 'log');
     return { entries, ...(to > 1 ? { nextToken: this.cursors.sign(scope, to - 1) } : {}) };
   }
 
@@ -198,6 +222,7 @@ export class Vault {
         ...actorOf(ctx, this.now()),
         ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
         wantsSummary: key.summary,
+        wantsFingerprint: input.return_fingerprint,
         seen: item.logLength,
         sadExpiresAt: this.writer.sadExpiry(),
         bytesMax: BODY_BYTES.item,

@@ -75,6 +75,7 @@ describe('an entry', () => {
       aid: '',
       newest: newest.sequence,
       filter: {},
+      known: [],
       entries: sealed,
     });
     expect(events.map(({ action, object }) => [action, object])).toEqual([

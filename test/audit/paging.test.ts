@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { AuditEntry } from '../../sdk/index.ts';
 import { entriesOf } from '../helpers/audit.ts';
 import type { AccountClient } from '../helpers/clients.ts';
@@ -101,4 +101,51 @@ test('a damaged entry is an error, and nothing is shown in its place', async () 
   await record('rule/b', damaged.aid);
   await vault.raw.hdel(`{a:${damaged.aid}}log`, '1');
   expect((await damaged.send('GET', '/audit')).outcome).toBe('500 integrity_failed');
+});
+
+describe('a log whose head', () => {
+  async function chain() {
+    const client = await vault.account();
+    for (const name of ['a', 'b', 'c']) {
+      await record(`rule/${name}`, client.aid);
+    }
+    // Its sign-in is recorded too.
+    expect((await client.send('GET', '/audit')).outcome).toBe('200');
+    return { client, name: `{a:${client.aid}}log` };
+  }
+
+  test('was removed is an error, and nothing is written over its entries', async () => {
+    const { client, name } = await chain();
+    await vault.raw.hdel(name, 'h');
+    const before = await vault.raw.hgetallBuffer(name);
+    expect((await client.send('GET', '/audit')).outcome).toBe('500 integrity_failed');
+    expect((await client.send('GET', '/audit', { query: { limit: -1 } })).outcome).toBe(
+      '500 integrity_failed',
+    );
+    await expect(record('rule/d', client.aid)).rejects.toMatchObject({ code: 'integrity_failed' });
+    expect(await vault.raw.hgetallBuffer(name)).toEqual(before);
+  });
+
+  test('is an older one is an error, also when its later entries are gone and a checkpoint is left', async () => {
+    const { client, name } = await chain();
+    const head = (await vault.raw.hgetBuffer(name, 'h')) ?? Buffer.alloc(0);
+    await record('rule/d', client.aid);
+    await vault.opened.checkpoint();
+    await vault.raw.hset(name, 'h', head);
+    expect((await client.send('GET', '/audit')).outcome).toBe('500 integrity_failed');
+    await expect(record('rule/e', client.aid)).rejects.toMatchObject({ code: 'integrity_failed' });
+    await vault.raw.hdel(name, '4');
+    expect((await client.send('GET', '/audit')).outcome).toBe('500 integrity_failed');
+    await vault.raw.del(name);
+    expect((await client.send('GET', '/audit')).outcome).toBe('500 integrity_failed');
+  });
+
+  test('does not open is an error', async () => {
+    const { client, name } = await chain();
+    const head = (await vault.raw.hgetBuffer(name, 'h')) ?? Buffer.alloc(0);
+    for (const damaged of [head.subarray(0, -1), Buffer.from('x'), Buffer.from(head).fill(1, 40, 44)]) {
+      await vault.raw.hset(name, 'h', damaged);
+      expect((await client.send('GET', '/audit')).outcome).toBe('500 integrity_failed');
+    }
+  });
 });

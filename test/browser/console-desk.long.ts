@@ -47,6 +47,23 @@ test('a credential has the id of the logs, and its new secret says whose it is',
   await page.getByRole('dialog', { name: 'New secret: desk' }).getByText('a secret that leaked').waitFor();
 });
 
+test('what expires soon is on the home screen, with a link to where it is renewed', async () => {
+  const { sdk } = world.owner;
+  const { id } = await sdk.credentials.create({ name: 'short', scopes: ['vault:list'], expires_in: 'P3D' });
+  await sdk.capture.create({ user: USER, passphrase: PASSPHRASE, ttl: 'P20D', unique_id: 'partner' });
+  const { page, faults } = await openSignedIn(world);
+  const rows = page.locator('.panel', { hasText: 'What expires within 30 days' }).locator('tbody tr');
+  await rows.nth(1).waitFor();
+  const [credential = '', endpoint = ''] = await rows.allTextContents();
+  expect(credential).toContain(`API credential${id}`);
+  expect(credential).toEndWith('Expires soon');
+  expect(endpoint).toContain(`Capture endpointpartner${USER}`);
+  expect(endpoint).not.toContain('Expires soon');
+  await rows.getByRole('link', { name: id }).click();
+  await page.getByRole('heading', { level: 1, name: 'API credentials' }).waitFor();
+  expect(faults).toEqual([]);
+});
+
 test('the sign-in takes what is typed, and signing out leaves no place for the next person', async () => {
   const { page } = await openConsole(world);
   await page.getByLabel('Account name').waitFor();

@@ -1,7 +1,7 @@
 /** The console of a real vault, as a browser shows it. */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { run } from '../helpers/packed-sdk.ts';
+import { run } from '../helpers/packages.ts';
 import { type FormsWorld, openFormsWorld } from './forms-world.ts';
 
 const ROOT = join(import.meta.dir, '..', '..');

@@ -7,19 +7,19 @@ import { T } from '../../console/app/text.ts';
 import { ARGUMENTS } from '../../console/screens/rule-arguments.ts';
 import { compileOperation, OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { ADDITIONAL_TYPES } from '../../server/form/schema.ts';
-import { run } from '../helpers/packed-sdk.ts';
+import { run } from '../helpers/packages.ts';
 
 test('it offers the operations that there are, with their arguments', () => {
   expect(Object.keys(ARGUMENTS)).toEqual([...OPERATION_NAMES]);
   for (const name of OPERATION_NAMES) {
     let expected: unknown;
     try {
-      compileOperation(name, { 'no such argument': 1 }, 'arguments');
+      compileOperation(name, { unknown: 1 }, 'arguments');
     } catch (error) {
       expected = Reflect.get(Object(error), 'expected');
     }
     const names = Object.keys(ARGUMENTS[name]).map((argument) => `\`${argument}\``);
-    expect(expected).toBe(names.length === 0 ? 'must be empty' : `may only have ${names.join(', ')}`);
+    expect(expected).toBe(`is not known here${names.length === 0 ? '' : `, only ${names.join(', ')}`}`);
   }
 });
 

@@ -6,6 +6,11 @@ import { type Endpoint, openFormsWorld } from './forms-world.ts';
 import { useWorld } from './use-world.ts';
 
 declare const window: ShopWindow;
+declare const DataTransfer: new () => { setData(type: string, text: string): void };
+declare const ClipboardEvent: new (
+  type: string,
+  init: { readonly clipboardData: unknown; readonly bubbles: boolean; readonly cancelable: boolean },
+) => Event;
 const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
 beforeEach(async () => {
@@ -106,6 +111,11 @@ describe.each([[['input', 'change']], [['input']], [['change']]])(
         '1239',
         '122039',
         '2039-12-01',
+        '203912',
+        '31.12.2039',
+        'Dec 2039',
+        'December 39',
+        '\u200e12/39\u200e',
       ]) {
         await put(page, '#f1', text, events);
         expect(await input(page, '#f1').inputValue()).toBe('12/39');
@@ -126,7 +136,7 @@ describe.each([[['input', 'change']], [['input']], [['change']]])(
       });
     });
 
-    test.each(['Dec 2039', 'December 39', '39 Dec', '13/39', '2039'])(
+    test.each(['39 Dec', '13/39', '2039', '12/1939', '01/02/2039'])(
       'may not give the date as %p',
       async (text) => {
         const page = await openFields(['card-number', 'card-expiry']);
@@ -138,3 +148,96 @@ describe.each([[['input', 'change']], [['input']], [['change']]])(
     );
   },
 );
+
+describe('an IBAN', () => {
+  const shown = 'DE89 3704 0044 0532 0130 00';
+
+  /** Pastes a text as browsers do: by an event that the field may handle, otherwise at the caret. */
+  async function paste(page: Page, text: string): Promise<void> {
+    await input(page, '#f0').evaluate((element, copied) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', copied);
+      const event = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
+      if (element.dispatchEvent(event)) {
+        element.ownerDocument.execCommand('insertText', false, copied);
+      }
+    }, text);
+  }
+
+  test('is taken as people paste it, and corrected where the caret is', async () => {
+    const page = await openFields(['iban']);
+    const field = input(page, '#f0');
+    for (const text of [
+      'IBAN: DE89 3704 0044 0532 0130 00',
+      'de89-3704-0044-0532-0130-00',
+      '\u202aDE89 3704\u00a00044 0532 0130 00\u202c',
+      'DE89 3704 0044 0532 0130 00, BIC COBADEFFXXX',
+    ]) {
+      await field.fill('DE');
+      await paste(page, text);
+      expect(await field.inputValue()).toBe(shown);
+      await put(page, '#f0', '', ['input']);
+      await put(page, '#f0', text, ['change']);
+      expect(await field.inputValue()).toBe(shown);
+    }
+    await field.press('Home');
+    for (let at = 0; at < 7; at += 1) {
+      await field.press('ArrowRight');
+    }
+    await field.press('Backspace');
+    expect(await field.inputValue()).toBe('DE89 3040 0440 5320 1300 0');
+    await field.press('7');
+    expect(await field.inputValue()).toBe(shown);
+    await field.press('9');
+    expect(await field.inputValue()).toBe(shown);
+    await field.press('Backspace');
+    await field.press('Backspace');
+    await field.press('Backspace');
+    expect(await field.inputValue()).toBe('DE80 4004 4053 2013 000');
+    await page.getByRole('button').focus();
+    await page.frameLocator('#f0 iframe').getByText('This IBAN is not valid.').waitFor({ state: 'attached' });
+    await field.fill(shown);
+    await page.getByRole('button').click();
+    const { token } = await heard(page, 'reply');
+    expect(await world.stored(String(token), 'order-1')).toEqual({
+      account_number: 'DE89370400440532013000',
+    });
+  });
+});
+
+test('what is wrong is announced when a field is left, and what is missing by its name', async () => {
+  const page = await openFields();
+  const announced = (at: number): Promise<string | null> =>
+    page.frameLocator(`#f${at} iframe`).locator('[role=alert]').textContent();
+  for (const [at, text, sentence] of [
+    [0, '4111', 'This card number is not complete.'],
+    [1, '01/20', 'This card has expired.'],
+    [2, '12', 'The security code has 3 digits.'],
+    [3, NUMBER, 'Enter a name, not a number.'],
+  ] as const) {
+    await input(page, `#f${at}`).fill(text);
+    expect(await announced(at)).toBe('');
+    await page.getByRole('button').focus();
+    await page.frameLocator(`#f${at} iframe`).getByText(sentence).waitFor({ state: 'attached' });
+    await input(page, `#f${at}`).fill('');
+  }
+  await page.getByRole('button').click();
+  expect(await heard(page, 'failed')).toEqual({ status: 0, code: 'form_invalid' });
+  expect(await Promise.all([0, 1, 2, 3].map(announced))).toEqual([
+    'Enter the card number.',
+    'Enter the expiry date.',
+    'Enter the security code.',
+    'Enter the name on the card.',
+  ]);
+});
+
+test('a code of too many digits that came at once is not cut to one that fits', async () => {
+  const page = await openFields();
+  await put(page, '#f0', NUMBER, ['input']);
+  await put(page, '#f1', '12/39', ['input']);
+  await put(page, '#f2', '12345', ['input']);
+  await put(page, '#f3', 'Ada Lovelace', ['input']);
+  expect(await input(page, '#f2').inputValue()).toBe('12345');
+  await page.getByRole('button').click();
+  expect(await heard(page, 'failed')).toEqual({ status: 0, code: 'form_invalid' });
+});

@@ -212,9 +212,45 @@ describe('the date', () => {
     expect(await field('expiry').inputValue()).toBe(shown);
   });
 
-  test.each(['2040-12'])('may be pasted as %p', async (text) => {
+  test.each(['2040-12', 'December 2040'])('may be pasted as %p, also over a part of it', async (text) => {
     await paste(field('expiry'), text);
     expect(await field('expiry').inputValue()).toBe('12/40');
+    await field('expiry').press('Backspace');
+    await field('expiry').press('Control+V');
+    expect(await field('expiry').inputValue()).toBe('12/40');
+  });
+});
+
+describe('a bank account', () => {
+  beforeAll(() => open('ach'));
+
+  test.each([
+    ['account_number', 'DE89370400440532013000', 'An account number has 4 to 17 digits.'],
+    ['account_number', '12345678X', 'An account number has 4 to 17 digits.'],
+    ['account_number', '12345678.0', 'An account number has 4 to 17 digits.'],
+    ['routing_number', '1100000001', 'This routing number is not valid.'],
+    ['routing_number', '501234566', 'This routing number is not valid.'],
+  ])('%s keeps %s as it is, and says what is wrong', async (name, text, sentence) => {
+    const input = field(name);
+    for (const enter of [
+      () => input.pressSequentially(text),
+      () => paste(input, text),
+      () => input.fill(text),
+    ]) {
+      await input.fill('');
+      await enter();
+      expect(await input.inputValue()).toBe(text);
+      await page.locator('.vf-button').focus();
+      await page.locator(`#vf-${name}-error:visible`, { hasText: sentence }).waitFor();
+    }
+  });
+
+  test('is taken without the separators that it is written with', async () => {
+    await paste(field('routing_number'), ' 1100-0000 0\u200e');
+    expect(await field('routing_number').inputValue()).toBe('110000000');
+    await field('account_number').fill('');
+    await field('account_number').pressSequentially('0001 2345-6789');
+    expect(await field('account_number').inputValue()).toBe('000123456789');
   });
 });
 
@@ -285,7 +321,12 @@ describe('what is wrong', () => {
     await field(name).pressSequentially(text);
     await page.keyboard.press('Tab');
     await page.locator(`#vf-${name}-error:visible`, { hasText: sentence }).waitFor();
+    const label = await page.locator(`label[for=vf-${name}]`).textContent();
+    expect(await announced()).toBe(`${label}: ${sentence}`);
   };
+
+  /** The text that screen readers read out wherever the focus is. */
+  const announced = (): Promise<string | null> => page.locator('.vf-form [role=status]').textContent();
 
   test('stands beside the field, is told to readers of screens, and goes when it is mended', async () => {
     await open('pcd');
@@ -309,6 +350,13 @@ describe('what is wrong', () => {
     await page.keyboard.type('111111111111112');
     await page.keyboard.press('Tab');
     await page.locator('#vf-card_number-error', { hasText: 'This card number is not valid.' }).waitFor();
+    expect(await announced()).toBe('Card number: This card number is not valid.');
+    // The summary of a rejected form is not replaced by the error of the field that the press has left.
+    await field('expiry').fill('01/20');
+    await page.locator('.vf-button').click();
+    await page.locator('[name=card_number]:focus').waitFor();
+    await Bun.sleep(50);
+    expect(await announced()).toBe(`Please check: ${labels}.`);
     await field('card_number').fill('4111111111111111');
     expect(await page.locator('#vf-card_number-error').isVisible()).toBe(false);
     expect(await field('card_number').getAttribute('aria-invalid')).toBe('false');
@@ -323,6 +371,26 @@ describe('what is wrong', () => {
     await leave('cvv', '12', 'The security code has 3 digits.');
     await leave('card_number', '378282246310004', 'This card number is not valid.');
     await leave('cvv', '123', 'The security code has 4 digits.');
+    await field('cvv').fill('1234');
+    await leave('card_number', '4111111111111112', 'This card number is not valid.');
+    await field('card_number').fill('4111111111111111');
+    expect(await field('cvv').inputValue()).toBe('1234');
+    await page.locator('.vf-button').click();
+    await page.locator('#vf-cvv-error:visible', { hasText: 'The security code has 3 digits.' }).waitFor();
+  });
+
+  test('with a bank account is said when the field is left, and on the keypad too', async () => {
+    await open('ach');
+    await leave('routing_number', '021000022', 'This routing number is not valid.');
+    await leave('account_number', '123', 'An account number has 4 to 17 digits.');
+    await field('account_number').fill('1234');
+    expect(await announced()).toBe('');
+    await open('pcd', { force_keypad: true });
+    await field('card_number').click();
+    await page.locator('.vf-key', { hasText: '4' }).click();
+    await field('card_holder').focus();
+    await page.locator('#vf-card_number-error:visible').waitFor();
+    expect(await announced()).toBe('Card number: This card number is not complete.');
   });
 });
 

@@ -193,6 +193,32 @@ async function darkShop(meta: string): Promise<{ iframe: Buffer; corner: Buffer 
   return { iframe: await picture(9), corner: await picture(2) };
 }
 
+test('a colour that the browser does not know is named in the console, and the others apply', async () => {
+  await openShop(390);
+  const form = await world.form('pcd', { theme: { primary_color: '#123456', error_color: '#654321' } });
+  const warnings: string[] = [];
+  page.on('console', (message) => warnings.push(message.text()));
+  // As of a form that an earlier version has stored.
+  const earlier = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { pathname, search } = new URL(request.url);
+      const reply = await fetch(`${world.url}${pathname}${search}`, { headers: { accept: '*/*' } });
+      const headers = new Headers(reply.headers);
+      headers.delete('content-encoding');
+      return new Response((await reply.text()).replace('#654321', 'blurple'), { headers });
+    },
+  });
+  const behind = { ...world, url: `http://127.0.0.1:${earlier.port}` };
+  const shown = await showForm(behind, page, { way: 'frame', form, endpoint: await world.capture() });
+  expect(warnings).toEqual(["The form's theme.error_color is no colour that this browser knows."]);
+  const style = await shown.form.locator('vault-form').getAttribute('style');
+  expect(style).toContain('--vf-primary: #123456');
+  expect(style).not.toContain('--vf-error');
+  await earlier.stop(true);
+});
+
 test.each(['/', '/forms'])('the page %s of the server is for everybody', async (path) => {
   await openShop(1280 - MARGINS, { colorScheme: 'light' });
   await page.goto(`${world.url}${path}`);

@@ -86,6 +86,12 @@ describe('search', () => {
     ['several words', 'webhook signature', 'Webhooks'],
     ['a question', 'how do I delete a card', 'Items›Delet'],
     ['a word in another form', 'deleting cards', 'Items›Delet'],
+    ['a payment service', 'stripe', 'Relay'],
+    ['what pages ask for', 'pagination', 'Items›Listing'],
+    ['a language', 'spanish', 'Hosted forms'],
+    ['a picture', 'logo', 'Hosted forms›Themes'],
+    ['a certificate', 'self-signed', 'Settings'],
+    ['who did it', 'who accessed', 'Security log'],
   ])('finds %s: %s', async (_what, query, expected) => {
     expect((await find(query)).slice(0, 5).some((place) => place.startsWith(expected))).toBe(true);
   });

@@ -95,6 +95,50 @@ describe('a changed value', () => {
   });
 });
 
+describe('with the operator of Prometheus', () => {
+  const monitoring = { serviceMonitor: true, rules: true, labels: { release: 'prometheus' } };
+  const { length } = renderChart(chartValues());
+  const documents = renderChart(changed({ monitoring }));
+  const own = byName(documents);
+
+  test('its documents have the labels that it selects by', () => {
+    expect(documents).toHaveLength(length + 2);
+    for (const name of ['ServiceMonitor vault', 'PrometheusRule vault']) {
+      expect([name, Object(own[name]).metadata.labels]).toEqual([name, monitoring.labels]);
+    }
+  });
+
+  test('the listener with the metrics is scraped, as the job of the rules', () => {
+    const { selector, endpoints } = Object(own['ServiceMonitor vault']).spec;
+    const { metadata, spec } = Object(own['Service vault-admin']);
+    expect(metadata.labels).toMatchObject(selector.matchLabels);
+    expect(spec.ports[0].name).toBe(endpoints[0].port);
+    expect(endpoints[0].relabelings).toEqual([{ targetLabel: 'job', replacement: 'cardvault' }]);
+    expect(readFileSync(join(MANIFESTS, '../prometheus-rules.yml'), 'utf8')).toContain('up{job="cardvault"}');
+  });
+
+  test('the rules for alerts are those of deploy/', () => {
+    const rules = readFileSync(join(MANIFESTS, '../prometheus-rules.yml'), 'utf8');
+    expect(Object(own['PrometheusRule vault']).spec).toEqual(YAML.parse(rules));
+  });
+});
+
+test('an Ingress has the listener of browsers alone, over TLS', () => {
+  const ingress = { enabled: true, className: 'nginx', host: 'cards.example', annotations: { a: 'b' } };
+  const documents = byName(renderChart(changed({ ingress })));
+  const { metadata, spec } = Object(documents['Ingress vault']);
+  expect([metadata.annotations, spec.ingressClassName]).toEqual([{ a: 'b' }, 'nginx']);
+  expect(spec.tls).toEqual([{ hosts: ['cards.example'], secretName: 'vault-tls' }]);
+  const [{ host, http }, ...others] = spec.rules;
+  expect([host, others, http.paths.length]).toEqual(['cards.example', [], 1]);
+  const { service } = http.paths[0].backend;
+  const { ports } = Object(documents[`Service ${service.name}`]).spec;
+  const [container] = Object(documents['Deployment vault']).spec.template.spec.containers;
+  const [first] = container.ports;
+  expect([service.port.name, ports[0].name, ports[0].targetPort]).toEqual(['http', 'http', first.name]);
+  expect(Object(chartValues()['ingress']).host).toBe(new URL(String(chartValues()['publicUrl'])).host);
+});
+
 test('the schema knows every value, and no other', () => {
   expect(valueFaults(chartValues())).toEqual([]);
   expect(valueFaults({ replcas: 3, redis: { enable: true }, settings: { VAULT_PROCESSES: 2 } })).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { parseRetryAfter, pauseMs } from '../../server/call/outcome.ts';
+import { parseRetryAfter, pauseMs, webhookPauseMs } from '../../server/call/outcome.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12, 0, 0);
 const ALMOST_ONE = 1 - 2 ** -53;
@@ -40,6 +40,20 @@ describe('a pause', () => {
     expect(pauseMs(5, 0.5, 1000)).toBe(10_000);
     expect(pauseMs(1, 0, 60_001)).toBe(60_000);
     expect(pauseMs(16, ALMOST_ONE, Number.POSITIVE_INFINITY)).toBe(60_000);
+  });
+});
+
+describe('a pause between calls of a webhook', () => {
+  test('grows, and the eighth call is about a day after the first', () => {
+    const pauses = [1, 2, 3, 4, 5, 6, 7].map((attempt) => webhookPauseMs(attempt, 0));
+    expect(pauses.slice(0, 3)).toEqual([1_000, 5_000, 30_000]);
+    expect(pauses.toSorted((a, b) => a - b)).toEqual(pauses);
+    const dayMs = 24 * 60 * 60 * 1_000;
+    expect(pauses.reduce((sum, pause) => sum + pause, 0) / dayMs).toBeCloseTo(1, 2);
+  });
+
+  test('is lengthened by up to a tenth', () => {
+    expect(webhookPauseMs(3, ALMOST_ONE)).toBe(33_000);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { joinSad, splitSad } from '../../server/domain/card/sad.ts';
-import { isSadName } from '../../server/domain/card/sensitive-names.ts';
+import { isSad } from '../../server/domain/card/sensitive-names.ts';
 import {
   type JsonObject,
   type JsonValue,
@@ -19,7 +19,7 @@ function without(value: JsonValue): JsonValue {
   if (value instanceof Map) {
     const kept: JsonObject = new Map();
     for (const [name, member] of value) {
-      if (!isSadName(name)) {
+      if (!isSad(name, member)) {
         kept.set(name, without(member));
       }
     }
@@ -29,7 +29,7 @@ function without(value: JsonValue): JsonValue {
 }
 
 const name = fc.oneof(
-  fc.constantFrom('cvv', 'CVC', 'pin', 'Track1', 'security_code'),
+  fc.constantFrom('cvv', 'CVC', 'pin', 'Track1', 'security_code', 'x_card_code', 'track'),
   fc.constantFrom('a', 'b', 'number', 'é😀', '__proto__'),
   anyText,
 );
@@ -45,6 +45,7 @@ describe('splitSad', () => {
     ['{"cvv":"1","pin":2}', '{}', ['1:"cvv":"1","pin":2']],
     ['{"cvv":"1","pin":2,"a":1}', '{"a":1}', ['1:"cvv":"1","pin":2,']],
     ['{"a":{"cvv":1},"PIN":2}', '{"a":{}}', ['6:"cvv":1', '7:,"PIN":2']],
+    ['{"CardCode":"VI","SeriesCode":"737"}', '{"CardCode":"VI"}', ['16:,"SeriesCode":"737"']],
     ['{"é":"é","cvv":"é"}', '{"é":"é"}', ['10:,"cvv":"é"']],
     ['{"a":[{"cvv":1},{"cvv":{"cvv":2}}]}', '{"a":[{},{}]}', ['7:"cvv":1', '10:"cvv":{"cvv":2}']],
   ])('%s', (text, kept, splices) => {

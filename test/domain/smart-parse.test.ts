@@ -1,61 +1,19 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { XMLParser } from 'fast-xml-parser';
+import { VaultError } from '../../server/core/errors.ts';
 import { type JsonObject, type JsonValue, stringifyJson } from '../../server/domain/json/json.ts';
 import { maskForced } from '../../server/domain/mask/mask.ts';
-import { fillRequest } from '../../server/domain/proxy/fill.ts';
-import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
-import { replyJson } from '../../server/domain/reply/json.ts';
 import { type SmartParsed, smartParse } from '../../server/domain/reply/smart-parse.ts';
 import { xmlLeaves } from '../../server/domain/reply/xml.ts';
-import type { BodyFormat } from '../../server/domain/text/media-type.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 import { anyText, jsonObject } from './json/arbitrary.ts';
 import { HOSTILE } from './proxy/hostile.ts';
+import { expectRefilled, TYPES } from './refill.ts';
 
 const CARD = '4111111111111111';
 const OTHER = '5555555555554444';
 
-const TYPES: Readonly<Record<BodyFormat, string>> = {
-  json: 'application/json',
-  xml: 'text/xml',
-  form: 'application/x-www-form-urlencoded',
-  text: 'text/plain',
-};
-
-/** The template of what was found, filled as the body of a request of that format. */
-function refill({ format, object }: SmartParsed): string {
-  const { request } = parseProxyOrder(
-    new Map([
-      [
-        'request',
-        new Map<string, JsonValue>([
-          ['method', 'POST'],
-          ['url', 'https://a.example/'],
-          ['headers', [new Map([['Content-Type', TYPES[format]]])]],
-          ['body', object.get('original_data') ?? ''],
-        ]),
-      ],
-    ]),
-  );
-  return fillRequest(request, object, () => 0, { allowMissing: false }).body ?? '';
-}
-/** What a text says in its format, however it is escaped. */
-function meaning(format: BodyFormat, text: string): unknown {
-  switch (format) {
-    case 'json':
-      return replyJson(text);
-    case 'xml':
-      return xmlLeaves(text)?.map(({ name, value }) => [name, value]);
-    case 'form':
-      return [...new URLSearchParams(text)];
-    case 'text':
-      return text;
-  }
-}
-function expectRefilled(result: SmartParsed, text: string): void {
-  expect(meaning(result.format, refill(result))).toEqual(meaning(result.format, text));
-}
 function found(text: string, type?: string): SmartParsed {
   const result = smartParse(text, type);
   if (result === undefined) {
@@ -177,12 +135,20 @@ describe('XML', () => {
 
   const inside = `<pan>${CARD}</pan>`;
   test.each([
-    `<!DOCTYPE a><a>${inside}</a>`,
+    '<!DOCTYPE a>',
+    '<?xml version="1.0"?>\n<!DOCTYPE a SYSTEM "http://127.0.0.1:1/a.dtd">\n',
+    `<!DOCTYPE a PUBLIC "-//A//B [1]//EN" 'https://a.example/a.dtd' >`,
+  ])('a document type that declares nothing is read: %s', (type) => {
+    expect(values(`${type}<a>${inside}</a>`, 'text/xml')).toBe(`${CARD}|-|-|-|-`);
+  });
+
+  test.each([
     `<?xml version="1.0"?><!doctype a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>${inside}&x;</a>`,
     `<!DOCTYPE a [<!ENTITY l "${'l'.repeat(100)}">]><a>${inside}</a>`,
-  ])('a document type is refused', (text) => {
-    expect(smartParse(text)).toBeUndefined();
-    expect(smartParse(text, 'text/xml')).toBeUndefined();
+    `<!DOCTYPE a SYSTEM "a>[" [ ]><a>${inside}</a>`,
+  ])('one with an internal subset is refused', (text) => {
+    expect(() => smartParse(text)).toThrow('must not have a document type');
+    expect(() => smartParse(text, 'text/xml')).toThrow('must not have a document type');
   });
 
   test.each([
@@ -359,10 +325,27 @@ test('time grows with the length alone', () => {
     `${CARD}${'{{a'.repeat(200_000)}`,
     `{"pan":"${CARD}","a":[${'"x 5555 5555 5555 4444",'.repeat(40_000)}1]}`,
     `{"a":"${' '.repeat(500_000)}12${' '.repeat(400_000)}","expiry":"${'1 '.repeat(50_000)}"}`,
+    `${CARD} ${'cvv: 123, '.repeat(80_000)}`,
+    `${CARD}${'>'.repeat(400_000)}${'<a>'.repeat(100_000)}1234`,
+    `${CARD} ${'a'.repeat(400_000)}: ${'a:'.repeat(200_000)}`,
+    `{"pan":"${CARD}","a":"${'\\"x\\"123'.repeat(80_000)}"}`,
+    `{"a":"${'{\\"pan\\":\\"4111111111111111\\",'.repeat(25_000)}"}`,
+    `{"pan":"${CARD}","a":[${'{"name":"cvv","value":"123"},'.repeat(25_000)}1]}`,
+    `<!DOCTYPE a ${'"x" '.repeat(200_000)}`,
+    `pan=${CARD}&x=${'%41%zz%'.repeat(100_000)}`,
+    `${'9'.repeat(800_000)}=${'1'.repeat(10)}`,
+    `${'B411111111111111^'.repeat(50_000)}`,
+    `pan,cvv\n${`${CARD},123\n`.repeat(40_000)}`,
+    `pan,"${'""'.repeat(400_000)}`,
+    `--b\r\nContent-Type: a\r\n\r\n${'\r\n-'.repeat(200_000)}`,
   ];
   for (const text of texts) {
     const cpuMs = startCpuClock();
-    smartParse(text);
+    try {
+      smartParse(text);
+    } catch (error) {
+      expect(error).toBeInstanceOf(VaultError);
+    }
     expect(cpuMs()).toBeLessThan(2000);
   }
 });

@@ -164,7 +164,8 @@ async function beRefused({ taking, giving, locked }: Made): Promise<void> {
     ['hash', { algorithm: TEXTS.hashKey, key: TEXTS.hashKey }],
     ['encrypt', { algorithm: 'rsa-oaep-256', public_key: TEXTS.hashKey }],
     [TEXTS.format, {}],
-    ['substr', { [TEXTS.field]: 1 }],
+    // A misspelt argument is named; what is no name of a member is not.
+    ['substr', { [`${TEXTS.field} 1`]: 1 }],
   ] as const) {
     const body = [{ name, input_field: TEXTS.field, arguments: args }];
     expect((await send('POST', '/rule', { query: { id: 'bad' }, body })).status).toBe(400);

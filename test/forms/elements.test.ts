@@ -1,10 +1,18 @@
-/** What stands behind single fields: their style, their group, and the check of an IBAN. */
-import { describe, expect, test } from 'bun:test';
-import { checkIban, KINDS } from '../../forms/elements/fields.ts';
+/** What stands behind single fields: their style and their group. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { KINDS } from '../../forms/elements/fields.ts';
 import { type Around, attemptsOf, collect, type Member, membersBeside } from '../../forms/elements/group.ts';
-import { cssOf, wrongIn } from '../../forms/elements/theme.ts';
+import { cssOf, parseTheme, wrongIn } from '../../forms/elements/theme.ts';
+
+/** As much as a browser says of these colours. */
+const BROWSER = {
+  supports: (_: string, text: string) => /^(?:#|rgb|(?:white|gray|red|inherit)$)/.test(text),
+};
 
 describe('a theme', () => {
+  beforeAll(() => void Object.assign(globalThis, { CSS: BROWSER }));
+  afterAll(() => void Reflect.deleteProperty(globalThis, 'CSS'));
+
   test.each([
     { color: '#123' },
     { color: 'rgb(1, 2, 3)', backgroundColor: 'white', caretColor: '#000000' },
@@ -26,6 +34,8 @@ describe('a theme', () => {
     ['color', 'hsl(0 0% 0% / 0)'],
     ['color', 'url(https://evil.example/)'],
     ['color', 'red } body { display: none'],
+    ['color', 'blurple'],
+    ['errorColor', 'inherit'],
     ['backgroundColor', 'var(--x)'],
     ['fontSize', '1px'],
     ['fontSize', '100px'],
@@ -41,19 +51,18 @@ describe('a theme', () => {
   });
 });
 
-describe('an IBAN', () => {
-  test.each(['DE89370400440532013000', 'GB29 NWBK 6016 1331 9268 19', 'no9386011117947'])('%s', (iban) => {
-    expect(checkIban(iban)).toBeUndefined();
-    expect(KINDS.iban.posted(iban)).toEqual({ account_number: iban.replaceAll(' ', '').toUpperCase() });
+describe('a theme in an attribute', () => {
+  test('is a JSON object', () => {
+    expect(parseTheme('{"color":"#222"}')).toEqual({ color: '#222' });
   });
-  test.each([
-    '',
-    'DE',
-    'DE89370400440532013001',
-    '4111111111111111',
-    'DE8937040044053201300000000000000000000',
-    'ÄÖ',
-  ])('not %p', (iban) => expect(checkIban(iban)).toBe('iban_bad'));
+  test.each(['color: red', '{color:"red"}', '"red"', '[]', 'null', '7', '{'])('not %s', (text) => {
+    expect(() => parseTheme(text)).toThrow('The attribute "theme" must be a JSON object');
+  });
+});
+
+test.each(['GB29 NWBK 6016 1331 9268 19', 'no9386011117947'])('the IBAN %s is posted plain', (iban) => {
+  expect(KINDS.iban.problem(iban, '')).toBeUndefined();
+  expect(KINDS.iban.posted(iban)).toEqual({ account_number: iban.replaceAll(' ', '').toUpperCase() });
 });
 
 function member(field: string, more: Partial<Member> = {}): Member {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { baseOfScript, type FormOptions, planForm } from '../../forms/base/options.ts';
-import { adviceFor, FORM_ATTRIBUTES, optionsOf } from '../../forms/frame/attributes.ts';
+import { type AttributeState, adviceFor, FORM_ATTRIBUTES, optionsOf } from '../../forms/frame/attributes.ts';
 import { frameHeight, messageFrom } from '../../forms/frame/heard.ts';
 import { HOSTILE_DATA, TOLD } from './messages.ts';
 
@@ -94,8 +94,6 @@ describe('the endpoint of', () => {
     ['/v1/capture/a%40b%3Ac', BASE, BASE, 'a@b:c'],
     ['https://other.example/v1/capture/shop', BASE, BASE, 'shop'],
     ['https://other.example/v1/capture/shop', null, 'https://other.example', 'shop'],
-    ['https://other.example/pay/v1/capture/shop', null, 'https://other.example/pay', 'shop'],
-    ['/v1/capture/shop', `${BASE}/vault`, `${BASE}/vault`, 'shop'],
   ];
   test.each(places)('%s, from a script at %s', (url, base, service, id) => {
     const { at, fragment } = partsOf({ ...CAPTURE, url }, base);
@@ -105,7 +103,7 @@ describe('the endpoint of', () => {
 
   test.each([
     ['https://a.example', 'https://a.example'],
-    ['https://a.example/vault/', 'https://a.example/vault'],
+    ['https://a.example:8443/', 'https://a.example:8443'],
   ])('the service at %s', (baseUrl, service) => {
     expect(partsOf({ ...CAPTURE, baseUrl }, null).at).toBe(`${service}/v1/capture/iframe/pcd`);
     expect(partsOf({ ...CAPTURE, baseUrl }).at).toBe(`${service}/v1/capture/iframe/pcd`);
@@ -175,6 +173,15 @@ describe('a TypeError says what is wrong with', () => {
     expect(refusalOf(given)).not.toContain('sesame');
   });
 
+  test.each([
+    ['of its script', CAPTURE, `${BASE}/vault`],
+    ['in "baseUrl"', { ...CAPTURE, baseUrl: `${BASE}/vault/` }, BASE],
+    ['in "url"', { ...CAPTURE, url: `${BASE}/vault/v1/capture/shop` }, null],
+  ] as const)('a path before the service, %s', (_, given, base) => {
+    const path = /host of its own.*VAULT_PUBLIC_URL: https:\/\/vault\.example\/vault\/? has a path/;
+    expect(refusalOf(given, base)).toMatch(path);
+  });
+
   test('a script from elsewhere that is told no service', () => {
     expect(refusalOf(CAPTURE, null)).toMatch(/"baseUrl" is missing/);
   });
@@ -230,20 +237,28 @@ describe('attributes', () => {
 
 describe('a developer is told', () => {
   const common = ['id', 'class', 'style', 'slot', 'hidden', 'title', 'lang', 'dir', 'data-x', 'aria-label'];
+  const frameworks = ['_ngcontent-ng-c1', '@click', ':key', 'onclick', 'v-on:click'];
+  const known = [...FORM_ATTRIBUTES, 'secret'];
+  const told = (state: Partial<AttributeState>): string | undefined =>
+    adviceFor('vault-x', { names: [], known, missing: [], ...state });
 
   test('nothing of attributes that the element or every element has', () => {
-    expect(adviceFor([...common, ...FORM_ATTRIBUTES, 'secret'], [])).toBeUndefined();
-    expect(adviceFor([], [])).toBeUndefined();
+    expect(told({ names: [...common, ...frameworks, ...known] })).toBeUndefined();
+    expect(told({})).toBeUndefined();
   });
 
-  test.each(['ur', 'baseurl', 'extradata', 'classes', 'data', 'formid', 'constructor'])('of %s', (name) => {
-    const advice = adviceFor(['url', name, 'class'], []);
-    expect(advice).toBe(`<vault-card-form> does not know: ${name}.`);
+  test.each([
+    ...['ur', 'baseurl', 'base_url', 'extradata', 'classes', 'data', 'formid', 'constructor', 'required'],
+  ])('of %s', (name) => {
+    expect(told({ names: ['url', name, 'class'] })).toBe(`<vault-x> does not know: ${name}.`);
   });
 
-  test('what is missing, in the same sentence', () => {
-    expect(adviceFor(['secrets'], ['url', 'secret'])).toBe(
-      '<vault-card-form> does not know: secrets; shows nothing without: url, secret.',
+  test('what is missing or without effect, in the same sentence', () => {
+    expect(told({ names: ['secrets'], missing: ['url', 'secret'] })).toBe(
+      '<vault-x> does not know: secrets; shows nothing without: url, secret.',
+    );
+    expect(told({ unused: ['locale', 'theme'] })).toBe(
+      '<vault-x> does not use, because another element of its group has the secret: locale, theme.',
     );
   });
 });

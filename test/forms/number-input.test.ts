@@ -1,19 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { digitsOf, plainDigits } from '../../forms/fields/digits.ts';
+import { asciiDigits, compact, createEdit, plainDigits } from '../../forms/fields/digits.ts';
 import { editNumber, groupNumber, isCardNumber, pickNumber } from '../../forms/fields/number-input.ts';
+import { checkCardNumber } from '../../forms/fields/validate.ts';
+import { changeIn } from './change.ts';
 
-/** Puts a text in where `|` is, as a browser does, and shows the caret as `|` again. */
-function change(before: string, replaced: string, kind: string): string {
-  const had = before.replace('|', '');
-  const { value, caret } = editNumber({
-    before: had,
-    value: replaced.replace('|', ''),
-    caret: replaced.indexOf('|'),
-    kind,
-  });
-  return `${value.slice(0, caret)}|${value.slice(caret)}`;
-}
+const change = changeIn(editNumber);
 
 describe('groups', () => {
   test.each([
@@ -65,8 +57,32 @@ describe('the caret', () => {
     expect(change('4111|', '4111x|', 'insertText')).toBe('4111|');
   });
 
-  test('too many pasted digits are cut at the end', () => {
-    expect(change('|', '55555555555544449999|', 'insertFromPaste')).toBe('5555 5555 5555 4444|');
+  test.each(['insertFromPaste', 'insertFromDrop', 'insertReplacementText', 'insertText', ''])(
+    'too many digits that came at once (%p) stay, and are an error',
+    (kind) => {
+      const shown = change('|', '55555555555544449999|', kind);
+      expect(shown).toBe('5555 5555 5555 4444 9999|');
+      expect(checkCardNumber(shown.replace('|', ''))).toBe('number_bad');
+    },
+  );
+
+  test.each([
+    'DE89370400440532013000',
+    'BE68539007547034',
+    '4111111111111111X',
+    '4.111111111111111e15',
+    '4.11111E+015',
+    '4111 1111 1111 111O',
+    '4111********1111',
+  ])('%s that came at once stays, and is an error', (text) => {
+    expect(change('|', `${text}|`, 'insertFromPaste')).toBe(`${text}|`);
+    expect(checkCardNumber(text)).toBe('number_bad');
+    // It is not made a number by the next key either.
+    expect(change(`${text}|`, `${text}1|`, 'insertText')).toBe(`${text}1|`);
+  });
+
+  test('a number in a text that came at once is taken', () => {
+    expect(change('|', 'Card 4111-1111-1111-1111|', 'insertFromDrop')).toBe('4111 1111 1111 1111|');
   });
 });
 
@@ -100,7 +116,7 @@ describe('what is pasted', () => {
   });
 });
 
-test('any text leaves digits in groups, no more than a card has, with the caret inside', () => {
+test('any change leaves digits in groups, or a text that is an error, with the caret inside', () => {
   fc.assert(
     fc.property(
       fc.string(),
@@ -110,12 +126,26 @@ test('any text leaves digits in groups, no more than a card has, with the caret 
       (before, value, at, kind) => {
         const caret = Math.min(at, value.length);
         const shown = editNumber({ before, value, caret, kind });
-        expect(shown.value).toMatch(/^(?:\d[\d ]*\d|\d?)$/);
-        expect(digitsOf(shown.value).length).toBeLessThanOrEqual(19);
+        if (/^(?:\d[\d ]*\d|\d?)$/.test(shown.value)) {
+          expect(shown.value).toBe(groupNumber(compact(shown.value)));
+        } else {
+          expect(shown.value).toBe(value);
+          expect(checkCardNumber(value)).toBe('number_bad');
+        }
         expect(shown.caret).toBeGreaterThanOrEqual(0);
         expect(shown.caret).toBeLessThanOrEqual(shown.value.length);
       },
     ),
+  );
+});
+
+test('digits that came at once are all there', () => {
+  const digits = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 30 }).map((list) => list.join(''));
+  fc.assert(
+    fc.property(digits, (value) => {
+      const shown = editNumber({ before: '', value, caret: value.length, kind: '' });
+      expect(compact(shown.value)).toBe(value);
+    }),
   );
 });
 
@@ -140,8 +170,41 @@ test('a field of plain digits keeps its place too', () => {
     value: '123',
     caret: 1,
   });
-  expect(edit({ before: '', value: '12345', caret: 5, kind: 'insertFromPaste' })).toEqual({
-    value: '123',
-    caret: 3,
+  for (const value of ['12345', '12a']) {
+    const { length } = value;
+    expect(edit({ before: '', value, caret: length, kind: 'insertFromPaste' })).toEqual({
+      value,
+      caret: length,
+    });
+  }
+});
+
+describe('a field without a shape', () => {
+  const edit = createEdit({});
+  test.each([
+    ['DE89370400440532013000', 'DE89370400440532013000'],
+    ['12345678X', '12345678X'],
+    ['1100000001', '1100000001'],
+    ['12345678.0', '12345678.0'],
+    ['1234 5678-90', '1234567890'],
+    ['\u200e\u202a1234\u202c \u00a05678', '12345678'],
+    ['\u0661\u0662\u0663\u0664', '1234'],
+  ])('keeps all of %j but separators', (text, kept) => {
+    let typed = '';
+    for (const key of text) {
+      const value = typed + key;
+      typed = edit({ before: typed, value, caret: value.length, kind: 'insertText' }).value;
+    }
+    expect(typed).toBe(kept);
+    expect(edit({ before: '', value: text, caret: text.length, kind: 'insertFromPaste' }).value).toBe(kept);
   });
+});
+
+test.each(
+  Intl.supportedValuesOf('numberingSystem').filter((name) =>
+    /^\p{Nd}+$/u.test(new Intl.NumberFormat(`en-u-nu-${name}`, { useGrouping: false }).format(1_023_456_789)),
+  ),
+)('digits of the numbering system %s are digits', (name) => {
+  const shown = new Intl.NumberFormat(`en-u-nu-${name}`, { useGrouping: false }).format(1_023_456_789);
+  expect(asciiDigits(shown)).toBe('1023456789');
 });

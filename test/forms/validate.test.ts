@@ -44,6 +44,8 @@ describe('code', () => {
     ['123', '', undefined],
     ['1234', '', undefined],
     ['12', '', 'cvv_bad'],
+    ['12345', '', 'cvv_bad'],
+    ['12a', '', 'cvv_bad'],
   ] as const)('%s with %s: %p', (value, number, problem) => {
     expect(checkCode(value, number)).toBe(problem);
   });
@@ -56,12 +58,34 @@ test.each([
   ['02100002', 'routing_bad'],
   ['000000000', 'routing_bad'],
   ['02100002a', 'routing_bad'],
+  ['1100000001', 'routing_bad'],
+  ['0210-0002 1', undefined],
 ] as const)('routing number %s: %p', (value, problem) => {
   expect(checkRouting(value)).toBe(problem);
 });
 
+/** The routing number of a prefix whose check digit fits. */
+function routingOf(prefix: number): string {
+  const digits = `${String(prefix).padStart(2, '0')}123456`;
+  const sum = [...digits].reduce((all, digit, at) => all + Number(digit) * ([3, 7, 1][at % 3] ?? 0), 0);
+  return `${digits}${(10 - (sum % 10)) % 10}`;
+}
+
+test('routing numbers of prefixes in use are accepted, and of no others', () => {
+  const used = Array.from({ length: 100 }, (_, prefix) => prefix).filter(
+    (prefix) => checkRouting(routingOf(prefix)) === undefined,
+  );
+  const from = (first: number, last: number): number[] =>
+    Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  expect(used).toEqual([...from(0, 12), ...from(21, 32), ...from(61, 72), 80]);
+});
+
 test.each([
   ['000123456789', undefined],
+  ['0001-2345 6789', undefined],
+  ['12345678X', 'account_bad'],
+  ['DE89370400440532013000', 'account_bad'],
+  ['12345678.0', 'account_bad'],
   ['1234', undefined],
   ['123', 'account_bad'],
   ['123456789012345678', 'account_bad'],

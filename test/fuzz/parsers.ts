@@ -4,7 +4,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
 import { fillRequest } from '../../server/domain/proxy/fill.ts';
 import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
-import { smartParse } from '../../server/domain/reply/smart-parse.ts';
+import { smartParseBody } from '../../server/domain/reply/smart-parse.ts';
 import type { RuleOperation } from '../../server/domain/rule/check.ts';
 import { checkOperations } from '../../server/domain/rule/check.ts';
 import { compileRules, runRules } from '../../server/domain/rule/engine.ts';
@@ -38,6 +38,11 @@ const REPLIES: readonly [string, ...string[]] = [
   '<card><pan>5555555555554444</pan><expires>01/30</expires><name>Ada Lovelace</name></card>',
   'card=4111111111111111&exp=12%2F29&cvv=123&name=Ada',
   'Card 4111 1111 1111 1111, expires 12/29, CVC 123, holder ADA LOVELACE',
+  '<!DOCTYPE a SYSTEM "a.dtd"><a><x n="cvv">1<b/>2</x><![CDATA[{"pan":"4111111111111111","cvc":"123"}]]></a>',
+  'x=%3Ccard%3E%3Cpan%3E4111111111111111%3C%2Fpan%3E%3C%2Fcard%3E&_charset_=windows-1252&name=J%FC',
+  '"pan";"cvv"\r\n"4111111111111111";"1""2"\r\n5555555555554444;123',
+  '--b0\r\nContent-Disposition: form-data; name="card[pan]"\r\n\r\n4111111111111111\r\n--b0--',
+  '{"a":"{\\"pan\\":\\"4111\\\\u00201111 1111 1111\\"}"}\n{"note":"4111-1111-1111-1111|12|29|123 CVV 456"}',
   JSON_TEXTS[0],
 ];
 const TYPES = [
@@ -46,6 +51,10 @@ const TYPES = [
   'text/xml',
   'application/x-www-form-urlencoded',
   'text/plain',
+  'text/csv',
+  'multipart/form-data; boundary=b0',
+  'application/json; charset=utf-16',
+  'text/xml; charset=windows-1252',
 ] as const;
 const TEMPLATES: readonly [string, ...string[]] = [
   '{"n":"{{card_number}}","x":{{#list}}{{.}},{{/list}}0}',
@@ -79,8 +88,8 @@ function parseAsJson(chance: Chance): void {
 }
 
 function parseReply(chance: Chance): void {
-  const text = damagedText(chance.pick(REPLIES), chance);
-  bounded('smart parse', () => smartParse(text, chance.pick(TYPES)));
+  const bytes = utf8(damagedText(chance.pick(REPLIES), chance));
+  bounded('smart parse', () => smartParseBody(bytes, chance.pick(TYPES)));
 }
 
 function parseQuery(chance: Chance): void {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { run } from './packed-sdk.ts';
+import { run } from './packages.ts';
 
 const root = join(import.meta.dir, '..', '..');
 

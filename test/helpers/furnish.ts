@@ -96,8 +96,8 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
     await client.open('u', opened);
   }
   const luhn = await client.store('u', { card_number: '4000056655665556' }, { algorithm: 'luhn' });
-  const capture = await createCapture(client, 'u');
-  const retrieve = await createRetrieve(client, 'u');
+  const capture = await createCapture(client, 'u', { ttl: 'P30D' });
+  const retrieve = await createRetrieve(client, 'u', { ttl: 'P30D' });
   const captured = await good(
     useEndpoint(vault, 'POST', capture.url, {
       secret: capture.secret,

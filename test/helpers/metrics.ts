@@ -63,6 +63,7 @@ export async function renderAll(): Promise<string> {
       isAofWriteOk: true,
     }),
     lastBackup: async () => 0,
+    expiring: async () => [{ kind: 'tls', within: '30d', count: 1 }],
     jobs: { queued: async () => 0, inFlight: () => 0 },
     isSadRewritten: () => true,
     sink: () => ({ isOk: true, backlog: 0 }),

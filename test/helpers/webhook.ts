@@ -5,6 +5,30 @@ import { webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 import { webhookHeaders } from '../../server/outbound/webhook.ts';
 import type { Act, Received, ThirdParty } from './third-party.ts';
 
+const KEY = 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+/** Secrets that are none of Standard Webhooks: no Base64 with padding, too short, or a key of an asymmetric signature. */
+export const UNUSABLE_SECRETS = [
+  ...[
+    'whsec_',
+    'whsec_x',
+    'whsec_%',
+    'whsec_A-_A',
+    'whsec_AAAA',
+    'whsec_a plain text',
+    `whsec_${KEY.slice(4)}`,
+  ],
+  ...[`whsec_${KEY.slice(2)}==`, `whsec_${KEY}A`, `whsec_${KEY}AA`, `whsec_${KEY}AA=`, `whsec_${KEY}=`],
+  ...[
+    `whsec_${KEY.replace('q', '-')}`,
+    `whsec_AA==${KEY}`,
+    `whsec_${KEY} `,
+    `whsk_${KEY}`,
+    `whpk_${KEY}`,
+    'whpk_',
+  ],
+] as const;
+
 /** One webhook call as its receiver sees it. */
 export interface WebhookEvent {
   /** `webhook-id`. */

@@ -29,6 +29,7 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readJob: 'shows what was made to be shown',
   readBilling: 'shows counts',
   readUsage: 'shows counts',
+  listExpiring: 'shows dates',
   readPreferences: 'shows what the account has set for itself',
   checkCaptureEndpoint: 'endpoints note their refusals themselves, and nothing is done',
   getSealingKey: 'says the same to everybody, and nothing is done',

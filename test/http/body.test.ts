@@ -149,12 +149,18 @@ describe('the place of a fault in a body that is no plain object', () => {
     expect(fieldOf(text)).toBe(field);
   });
 
-  test('is no further down than the schema declares names', () => {
-    const check = compileJsonBody(Type.Record(Type.String(), Type.Integer()));
-    for (const name of ['canary', 'constructor', '__proto__', '0']) {
-      expect(() => check(new TextEncoder().encode(`{"${name}":"x"}`))).toThrow(
-        expect.objectContaining({ field: 'body' }),
-      );
+  test('is no further down than names that a message may repeat', () => {
+    const check = compileJsonBody(Type.Record(Type.String(), Type.Object({ a: Type.Integer() })));
+    const fieldAt = (name: string): unknown => {
+      try {
+        return check(new TextEncoder().encode(`{"${name}":{"a":"x"}}`));
+      } catch (error) {
+        return Reflect.get(Object(error), 'field');
+      }
+    };
+    expect(fieldAt('card_number')).toBe('body.card_number.a');
+    for (const name of ['4111111111111111', 'n4111-1111-1111-1111', 'n41_11_11', 'two words', '0', '']) {
+      expect(fieldAt(name)).toBe('body');
     }
   });
 });

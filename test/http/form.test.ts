@@ -103,7 +103,7 @@ describe('a setting that does not fit is refused with its place', () => {
     ['body.embedded_js', { embedded_js: 'A'.repeat(90_001) }],
     ['body.display_mode', { display_mode: 'popup' }],
     ['body.field_options', { field_options: { 'a b': {} } }],
-    ['body.field_options', { field_options: { cvv: { visible: 'no' } } }],
+    ['body.field_options.cvv.visible', { field_options: { cvv: { visible: 'no' } } }],
     [
       'body.field_options',
       { field_options: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`f${n}`, {}])) },

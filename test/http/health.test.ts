@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { VaultError } from '../../server/core/errors.ts';
 import { Health } from '../../server/http/health.ts';
 
 describe('health', () => {
@@ -20,6 +21,19 @@ describe('health', () => {
     broken = true;
     now += 2_000;
     expect(await health.ready()).toEqual({ ready: false, checks: { redis: 'failing', workers: 'ok' } });
+  });
+
+  test('names the reason why Redis refuses writes, while its check fails', async () => {
+    let fails = true;
+    let now = 0;
+    const cause = new Error("OOM command not allowed when used memory > 'maxmemory'.");
+    const refused = new VaultError('store_unavailable', { cause });
+    const redis = (): Promise<void> => (fails ? Promise.reject(refused) : Promise.resolve());
+    const health = new Health({ redis }, () => now);
+    expect(await health.ready()).toEqual({ ready: false, checks: { redis: 'failing', redis_reason: 'OOM' } });
+    fails = false;
+    now += 2_000;
+    expect(await health.ready()).toEqual({ ready: true, checks: { redis: 'ok' } });
   });
 
   test('asks no more than once a second, however often it is asked', async () => {

@@ -10,6 +10,7 @@ import type { Compliance } from '../../server/compliance/compliance.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { parseJson, toPlain } from '../../server/domain/json/json.ts';
+import type { ExpiringThings } from '../../server/expiring/expiring.ts';
 import type { Exports } from '../../server/export/exports.ts';
 import type { Health } from '../../server/http/health.ts';
 import type { Keys } from '../../server/key/keys.ts';
@@ -139,7 +140,9 @@ function stubVault(
 }
 
 /** What an account sees and sets of its own. */
-function stubAccount(note: Note): Pick<AppDeps, 'utility' | 'usage' | 'compliance' | 'preferences'> {
+function stubAccount(
+  note: Note,
+): Pick<AppDeps, 'utility' | 'usage' | 'expiring' | 'compliance' | 'preferences'> {
   return {
     utility: stub<Utility>({
       luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
@@ -154,6 +157,12 @@ function stubAccount(note: Note): Pick<AppDeps, 'utility' | 'usage' | 'complianc
         items: [],
       })),
       usage: note('usage', () => ({ month: '2026-01', keys: 1, tokens: 2, api_requests: 3 })),
+    }),
+    expiring: stub<ExpiringThings>({
+      list: note('listExpiring', () => ({
+        found: [{ kind: 'tls', id: 'server', expires_at: '2026-01-31T12:00:00Z' }],
+        nextToken: 'more',
+      })),
     }),
     compliance: stub<Compliance>({
       read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')),

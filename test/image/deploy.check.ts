@@ -27,10 +27,11 @@ test('the build sees what the image is laid out from, and nothing else', async (
   const scripts = [
     'artifact.ts',
     'build-console.ts',
+    'build-forms.ts',
     'build-guide.ts',
     'guide',
     'image-files.sh',
-    'pack-sdk.ts',
+    'pack.ts',
     'reference',
     'sbom.ts',
     'site',

@@ -44,7 +44,8 @@ describe('what an image holds', () => {
       'workers',
     ]);
     expect(readdirSync(join(folder, 'sdk')).sort()).toEqual(['openapi.json', 'seal']);
-    expect(readdirSync(join(folder, 'dist/sdk')).sort()).toEqual([
+    expect(readdirSync(join(folder, 'dist/packages')).sort()).toEqual([
+      expect.stringMatching(/^cardvault-forms-\d+\.\d+\.\d+\.tgz$/),
       expect.stringMatching(/^cardvault-sdk-\d+\.\d+\.\d+\.tgz$/),
       'cardvault-sdk.d.ts',
       'cardvault-sdk.js',

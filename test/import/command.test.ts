@@ -54,6 +54,7 @@ describe('a CSV file', () => {
       items: 1,
       replaced: 0,
       refused: 0,
+      skipped: 0,
       complete: true,
     });
     const [item] = await itemsOf(user);
@@ -115,7 +116,7 @@ describe('a CSV file', () => {
     expect(errorsOf(path).map(({ line: at, code: why, field }) => [at, why, field])).toEqual([
       [3, 'number_missing', undefined],
       [4, 'invalid_request', 'reference'],
-      [7, 'metadata_sensitive', 'metadata'],
+      [7, 'metadata_sensitive', 'metadata.card'],
       [8, 'invalid_csv', undefined],
       [9, 'invalid_csv', undefined],
       [11, 'invalid_csv', undefined],
@@ -313,7 +314,7 @@ describe('a command line is refused', () => {
       'Give the format with --format csv, ndjson or age.',
     ],
     ['without an identity', ['cards.age'], 'Give --identity FILE with an age file, and only with one.'],
-    ['with a map of no CSV', ['cards.ndjson', '--map', 'a=b'], '--map and --delimiter are for CSV files.'],
+    ['with a delimiter of no CSV', ['cards.ndjson', '--delimiter', ';'], '--delimiter is for CSV files.'],
     ['with a long delimiter', ['cards.csv', '--delimiter', ';;'], '--delimiter must be one character'],
     ['with other tokens', ['cards.csv', '--tokens', 'new'], '--tokens must be keep.'],
     ['with half a map', ['cards.csv', '--map', 'number'], '--map must be NAME=COLUMN'],

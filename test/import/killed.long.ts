@@ -44,6 +44,7 @@ test('killed twice while it stores', async () => {
       items: ITEMS,
       replaced: 0,
       refused: 0,
+      skipped: 0,
       complete: false,
     });
     expect(await last.exited).toBe(0);

@@ -18,12 +18,13 @@ function entryOf(id: string): ServerEntry {
     version: '1.0',
     started: '2026-01-01T00:00:00.000Z',
     roots: '',
+    certificateEnd: '2026-03-01T00:00:00.000Z',
   };
 }
 
 test('a server on another network stack shares no port, whatever its address', async () => {
   const store = new ServerStore(redis.link);
-  const own = { address: '::1', port: 8080, version: '1.0' };
+  const own = { address: '::1', port: 8080, version: '1.0', certificateEnd: '' };
   const siblings = new Siblings(store, { ...own, id: 'own' }, noRoots);
   await store.heartbeat(entryOf('elsewhere'));
   expect(await siblings.havePort()).toBe(false);

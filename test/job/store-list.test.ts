@@ -149,8 +149,24 @@ describe('a job that moves while it is read', () => {
     await make('capture');
     await store.startAttempt(aid, 'job', { phase: 'tell', attempts: 0, flight: '' }, 'n1', { nowMs: 7 });
     await store.finish(aid, 'job', 'n1', { nowMs: 9, isDelivered: true, entry: ENTRY });
-    expect((await store.repeat(aid, 'job', 10)).kind).toBe('ok');
+    expect((await store.repeat(aid, await found(), 10)).kind).toBe('ok');
     expect(await store.cancel(aid, 'job', REPORT, 11)).toBe('started');
+  });
+  test('a report that another request has delivered again since it was read is not repeated', async () => {
+    await make('capture');
+    const deliver = async (flight: string, nowMs: number): Promise<void> => {
+      const { attempts } = await found();
+      await store.startAttempt(aid, 'job', { phase: 'tell', attempts, flight: '' }, flight, { nowMs });
+      await store.finish(aid, 'job', flight, { nowMs: nowMs + 2, isDelivered: true, entry: ENTRY });
+    };
+    await deliver('n1', 7);
+    const state = await found();
+    expect((await store.repeat(aid, state, 10)).kind).toBe('ok');
+    expect((await store.repeat(aid, state, 10)).kind).toBe('gone');
+    await deliver('n2', 20);
+    expect((await found()).hasEnded).toBe(true);
+    expect((await store.repeat(aid, state, 30)).kind).toBe('gone');
+    expect((await store.repeat(aid, { id: 'job', endedMs: undefined }, 30)).kind).toBe('ok');
   });
   test('a job of an earlier version has its creation time when it is read alone', async () => {
     await make('post', 1_900_000_000_000);

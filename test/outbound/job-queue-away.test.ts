@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { openRaw } from '../helpers/redis.ts';
+import { sendCommand } from '../helpers/redis-process.ts';
 import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
 
 const AWAY = { code: 'store_unavailable' };
@@ -74,6 +75,21 @@ test('a Redis that is away fails who adds within two seconds, is told of once, a
   await runs.until(2);
   expect(runs.ids()).toEqual(['a.before', 'a.after']);
   expect(events).toEqual(['job_queue_disconnected', 'job_queue_reconnected']);
+}, 60_000);
+
+test('a Redis that rejects the commands of the queue is told of once', async () => {
+  const runs = createRuns();
+  const events: string[] = [];
+  const queue = openQueue(redis, runs, { onEvent: (event) => void events.push(event) });
+  queue.start();
+  await queue.add('a.before');
+  await runs.until(1);
+  await sendCommand(redis.socketPath, 'ACL SETUSER default -eval -evalsha -bzpopmin');
+  await Bun.sleep(3_000);
+  await sendCommand(redis.socketPath, 'ACL SETUSER default +@all');
+  expect(events).toEqual(['job_queue_error']);
+  await queue.add('a.after');
+  await runs.until(2);
 }, 60_000);
 
 test('a Redis that goes away while an id runs has it run again or done, and never lost', async () => {

@@ -42,7 +42,7 @@ describe('the headers of a webhook call', () => {
     expect(webhookHeaders({ ...CALL, secret: undefined })).toEqual(unsigned);
   });
 
-  test.each([KEY, 'x', 'two words', 'Schlüssel', '鍵', '🔑 à', 'WHSEC_not', 'whsec'])(
+  test.each([KEY, 'x', 'two words', 'Schlüssel', '鍵', '🔑 à', 'WHSEC_not', 'whsec', `whsk_${KEY}`])(
     'sign with the UTF-8 of %p as the key',
     (secret) => {
       const body = bytes('{"é":"\u2028"}');
@@ -57,16 +57,7 @@ describe('the headers of a webhook call', () => {
 describe('no call has', () => {
   test.each([
     ...['', ' ', ' x', 'x ', 'a\r\nb', 'a\nb', 'a\0b', '\t', 'x\t', 'a\tb', '\x7f', '\ud800', 'x\udc00'],
-    ...[
-      'whsec_',
-      'whsec_x',
-      'whsec_====',
-      'whsec_AAA',
-      'whsec_AA==AAAA',
-      'whsec_A-_A',
-      'whsec_AAAA ',
-      'whsec_AAAA\n',
-    ],
+    ...['whsec_AAAA ', 'whsec_AAAA\n'],
   ])('the secret %j, which the error does not repeat', (secret) => {
     expect(() => headersWith(secret)).toThrow('The secret of a webhook must be valid in a header.');
   });

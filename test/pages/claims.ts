@@ -1,4 +1,5 @@
 /** Who answers for a block of code that no page of `RUNS` runs: each kind has a check of its own, which a test makes. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob, YAML } from 'bun';
@@ -56,6 +57,17 @@ function chartFaults({ code }: CodeBlock): readonly string[] {
   const values = YAML.parse(code) as Value;
   loadConfig(Object(values).settings);
   return valueFaults(values);
+}
+
+/** A configuration of Prometheus: it reads the rules for alerts, under the job that they name. */
+function scrapeFaults({ code }: CodeBlock): readonly string[] {
+  const { rule_files, scrape_configs } = YAML.parse(code) as {
+    readonly rule_files: readonly string[];
+    readonly scrape_configs: readonly { readonly job_name: string }[];
+  };
+  const rules = readFileSync(join(ROOT, 'deploy', rule_files[0] ?? ''), 'utf8');
+  const jobs = scrape_configs.map(({ job_name }) => job_name);
+  return jobs.filter((job) => !rules.includes(`up{job="${job}"}`)).map((job) => `${job} is in no rule`);
 }
 
 /** Settings whose files the page tells where to put: their names are known. */
@@ -169,7 +181,8 @@ export const CLAIMS: readonly Claim[] = [
     by: 'the schema of the chart',
     faults: chartFaults,
   },
-  { page: /^docs\/guides\/production\.md$/, info: 'acl', by: 'operators.long.ts, whose Redis reads it' },
+  { page: /^docs\/guides\/production\.md$/, info: 'acl', by: 'redis-conf.check.ts, which compares it' },
+  { page: /^docs\/guides\/monitoring\.md$/, info: 'yaml', by: 'the rules for alerts', faults: scrapeFaults },
   {
     page: /^docs\/guides\/relay\.md$/,
     info: 'javascript',

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { launchSharedChromium } from '../browser/chromium.ts';
-import { packSdk } from '../helpers/packed-sdk.ts';
+import { packAll } from '../helpers/packages.ts';
 import { ALL_BLOCKS } from './code-blocks.ts';
 import { blocksOf, inWordsOf, runBlocks } from './guide.ts';
 import { RUNS } from './pages.ts';
@@ -59,7 +59,7 @@ async function tryPages(pages: readonly string[], browser: string): Promise<void
 
 beforeAll(async () => {
   // Pages install the SDK that the server gives out.
-  await packSdk();
+  await packAll();
   const browser = await launchSharedChromium();
   try {
     // Most of the time a page waits for one program; readers of several servers do not wait for each other.

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { launchSharedChromium } from '../browser/chromium.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { packSdk } from '../helpers/packed-sdk.ts';
+import { packAll } from '../helpers/packages.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { inWordsOf } from './guide.ts';
 import { startServer } from './server.ts';
@@ -75,7 +75,7 @@ async function paste(script: string, browser: string): Promise<readonly [output:
 }
 
 beforeAll(async () => {
-  await packSdk();
+  await packAll();
   const browser = await launchSharedChromium();
   await Bun.$`mkdir ${shop}`;
   await paste(CERTIFICATE?.code ?? '', '');

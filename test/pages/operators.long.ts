@@ -1,6 +1,6 @@
 /** Follows the guides for who runs a vault: from nothing to a production server, with a Redis of its own, and a new master key. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findRedisBinary } from '../../server/boot/redis/process.ts';
@@ -19,7 +19,6 @@ function blocksOf(page: string, info: string): readonly CodeBlock[] {
 }
 
 const BLOCKS = blocksOf(PRODUCTION, 'sh');
-const USERS = blocksOf(PRODUCTION, 'acl')[0]?.code ?? '';
 /** Ends what the page leaves running, the server first. */
 const LEAVE = `trap 'if [ -n "\${!:-}" ]; then kill "$!"; wait "$!" || true; fi; kill "$(cat ~/cardvault/redis.pid)"' EXIT\n`;
 
@@ -29,16 +28,15 @@ const port = String(freePort());
 let printed: readonly string[] = [];
 let errors = '';
 
-/** A shell of somebody with an empty home, in the checkout, who has redis-server and saves what the page says to save. */
+/** A shell of somebody with an empty home, in the checkout, who has redis-server. */
 function scriptOf(blocks: readonly CodeBlock[]): string {
-  const [first = '', ...others] = blocks.map(
+  const scripts = blocks.map(
     ({ code }) => `${code.replaceAll('6390', redisPort).replaceAll('8443', port)}printf '\\036'\n`,
   );
-  return [LEAVE, first, 'cp ~/users.acl ~/cardvault/users.acl\n', ...others].join('');
+  return [LEAVE, ...scripts].join('');
 }
 
 beforeAll(async () => {
-  writeFileSync(join(home, 'users.acl'), USERS);
   writeFileSync(join(home, 'page.sh'), scriptOf(BLOCKS));
   const shell = Bun.spawn(['sh', '-eu', join(home, 'page.sh')], {
     cwd: ROOT,
@@ -69,6 +67,15 @@ test('the server is ready, in production, with a Redis that keeps what it acknow
   // The server prints to the same terminal.
   const reply = /\{"status":[^{}]*\{[^{}]*\}[^{}]*\}/.exec(printed[at] ?? '')?.[0] ?? '';
   expect(inWordsOf(shown?.code ?? '', reply)).toBe(shown?.code ?? '');
+});
+
+test('nobody else may read what the page has created', () => {
+  const folder = join(home, 'cardvault');
+  const open = ['.', ...readdirSync(folder, { recursive: true, encoding: 'utf8' })].filter(
+    (name) => (statSync(join(folder, name)).mode & 0o077) !== 0,
+  );
+  expect(open).toEqual([]);
+  expect(readFileSync(join(folder, 'users.acl'), 'utf8')).not.toContain('CHANGE-THIS-PASSWORD');
 });
 
 test('the guide to the master key makes one that a ring takes', async () => {

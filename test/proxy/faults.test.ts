@@ -150,7 +150,7 @@ describe('when attempts run out', () => {
     const noted = vault.events.filter(
       ({ event, ...fields }) => event === 'proxy_attempt' && fields['job'] === id,
     );
-    expect(noted).toMatchObject([{ attempt: 1, code: 'target_unreachable', reason: 'broken_off' }]);
+    expect(noted).toMatchObject([{ attempt: 1, code: 'outcome_unknown', reason: 'broken_off' }]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Asynchronous requests as their account sees them: listed, cancelled before they begin, and reported again. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import type { AccountClient, Answer, Query } from '../helpers/clients.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
@@ -129,12 +129,31 @@ describe('a job that has ended', () => {
     ]);
     expect(states).toEqual([
       [untold, 'failed', [200]],
-      [unknown, 'unknown', ['target_unreachable']],
+      [unknown, 'unknown', ['outcome_unknown']],
       [failed, 'failed', ['target_unreachable']],
     ]);
     expect(await listed(item.account, { status: 'unknown' })).toHaveLength(1);
     expect(await listed(item.account, { status: 'failed', kind: 'post' })).toHaveLength(2);
     expect(await listed(item.account, { kind: 'get' })).toEqual([]);
+  });
+
+  test('never calls what was sent unreachable, in its list and in the log', async () => {
+    const item = await newItem(vault);
+    const receiver = createReceiver(party, 'reset');
+    party.script('/cut', 'reset');
+    const id = await accept(item, '/cut', { ...receiver.webhook, max_attempts: 1 }, { attempts: 1 });
+    await jobsDone(vault, item.account);
+    const job = await shown(item.account, id);
+    const codes = ['outcome_unknown'];
+    expect([outcomes(job.attempts), outcomes(job.webhook?.attempts)]).toEqual([codes, codes]);
+    const attempts = vault.events.filter(
+      ({ event, ...fields }) => /_attempt$/.test(event) && fields['job'] === id,
+    );
+    const line = { attempt: 1, code: 'outcome_unknown', reason: 'broken_off' };
+    expect(attempts).toMatchObject([
+      { event: 'proxy_attempt', ...line },
+      { event: 'webhook_attempt', delivered: false, ...line },
+    ]);
   });
 
   test('reports again: the same body and id, signed anew, as often as it takes', async () => {
@@ -159,6 +178,75 @@ describe('a job that has ended', () => {
     expect(both.map(({ outcome }) => outcome).sort()).toEqual(['200', '409 job_not_finished']);
     await jobsDone(vault, item.account);
     expect(receiver.events()).toHaveLength(4);
+  });
+
+  test('is reported again with all that have failed, and no other', async () => {
+    const item = await newItem(vault);
+    const bad = createReceiver(party, ...Array.from({ length: 3 }, () => 500), 200, 200, 200);
+    const good = createReceiver(party, 200);
+    const once = { ...bad.webhook, max_attempts: 1 };
+    const failed = [
+      await accept(item, '/f1', once),
+      await accept(item, '/f2', once),
+      await accept(item, '/f3', once),
+    ];
+    const done = await accept(item, '/d1', good.webhook);
+    await jobsDone(vault, item.account);
+    const redeliverAll = async (body: object) => {
+      const { outcome, json } = await item.account.send('POST', '/proxy/job/redeliver', { body });
+      return [outcome, json];
+    };
+    expect(await redeliverAll({ kind: 'capture' })).toEqual(['200', { redelivered: 0 }]);
+    expect(await redeliverAll({ before: '2020-01-01T00:00:00Z' })).toEqual(['200', { redelivered: 0 }]);
+    expect(await redeliverAll({})).toEqual(['200', { redelivered: 3 }]);
+    await jobsDone(vault, item.account);
+    expect(
+      bad
+        .events()
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual([...failed, ...failed].sort());
+    expect(good.events().map(({ id }) => id)).toEqual([done]);
+    expect(await redeliverAll({})).toEqual(['200', { redelivered: 0 }]);
+    expect(await redeliverAll({ status: 'done' })).toEqual(['200', { redelivered: 4 }]);
+    await jobsDone(vault, item.account);
+    for (const [body, field] of [
+      [{ status: 'waiting' }, 'body.status'],
+      [{ after: 'yesterday' }, 'body.after'],
+    ] as const) {
+      const answer = await item.account.send('POST', '/proxy/job/redeliver', { body });
+      expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', field]);
+    }
+    const other = await item.account.send('POST', '/proxy/job/redeliver', { body: { next_token: 'x' } });
+    expect([other.outcome, other.field]).toEqual(['400 cursor_invalid', 'body.next_token']);
+  });
+
+  test('is reported again later where the account had no room, and none is left out', async () => {
+    const item = await newItem(vault);
+    const { aid } = item.account;
+    const bad = createReceiver(party, 500, 500, 500);
+    const once = { ...bad.webhook, max_attempts: 1 };
+    const failed: string[] = [];
+    for (const path of ['/r1', '/r2', '/r3']) {
+      failed.push(await accept(item, path, once));
+    }
+    await jobsDone(vault, item.account);
+    const { jobStore } = vault.opened.stores;
+    const repeat = jobStore.repeat.bind(jobStore);
+    const repeatsOnce = spyOn(jobStore, 'repeat').mockImplementation(async (...args) =>
+      args[1].id === failed[2] ? repeat(...args) : { kind: 'full' },
+    );
+    const first = await item.account.send('POST', '/proxy/job/redeliver', { body: {} });
+    repeatsOnce.mockRestore();
+    expect(first.as<{ redelivered: number }>().redelivered).toBe(1);
+    const { next_token } = first.as<{ next_token: string }>();
+    await jobsDone(vault, item.account);
+    const rest = await item.account.send('POST', '/proxy/job/redeliver', { body: { next_token } });
+    expect([rest.outcome, rest.json]).toEqual(['200', { redelivered: 2 }]);
+    await jobsDone(vault, item.account);
+    const told = bad.events().map(({ id }) => id);
+    expect(told.sort()).toEqual([...failed, ...failed].sort());
+    expect(await vault.raw.zcard(redisKeys.jobDirectory(aid))).toBe(0);
   });
 
   test('stays listed for its time, then it is gone', async () => {

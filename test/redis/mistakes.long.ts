@@ -129,7 +129,7 @@ const ADDRESSES: readonly Row[] = [
   [
     'a replica',
     () => ({ VAULT_REDIS_URL: `redis://127.0.0.1:${group.replica.port}` }),
-    'This Redis is a replica, which does not accept writes; VAULT_REDIS_URL must name its primary. Change this setting, or add "replica" to VAULT_REDIS_ALLOW_UNSAFE.',
+    'This Redis is a replica, which does not accept writes (READONLY); VAULT_REDIS_URL must name its primary. Change this setting, or add "replica" to VAULT_REDIS_ALLOW_UNSAFE.',
   ],
   [
     'a Sentinel as a server',

@@ -221,6 +221,31 @@ describe('nothing is sent', () => {
     expect(answer.json).toMatchObject({ field: 'body' });
   });
 
+  test('with a placeholder that lacks the reference of its item', async () => {
+    const other = await anotherItem(item, { card_number: '5555555555554444' }, { reference: 'o/2' });
+    const answer = await refused({ body: `{"n":"${placeholder(other.token, 'card_number')}"}` });
+    expect([answer.outcome, answer.field]).toEqual(['400 reference_required', 'body']);
+  });
+
+  test('and the error can be read by the libraries of payment services, whatever rejects the request', async () => {
+    const { account } = item;
+    const answers = [
+      await refused({ body: '{}', user: '' }),
+      await refused({ body: '{}' }, undefined, 'none'),
+      await refused({ body: Buffer.alloc(1_048_577, 'a') }),
+      await account.send('TRACE', `/relay/${psp}/x`),
+      await account.send('POST', '/relay'),
+      await account.send('POST', '/relay//v1/charges'),
+      await relay(account, psp, '/x', { body: '{}', headers: { authorization: 'Basic eDp5' } }),
+    ];
+    for (const { json, headers } of answers) {
+      const { error, code, request_id, ...field } = Object(json);
+      expect(error).toEqual({ type: 'vault_error', code, message: expect.stringMatching(/^[A-Z`].*\.$/) });
+      expect([code, request_id]).toEqual([expect.stringMatching(/^[a-z_]+$/), headers.get('x-request-id')]);
+      expect(Object.keys(field).filter((name) => name !== 'field')).toEqual([]);
+    }
+  });
+
   test('with a placeholder in the path, however it is written', async () => {
     for (const text of [PAN, encodeURIComponent(PAN)]) {
       const answer = await refused({ body: '{}' }, `/v1/${text}/x`);
@@ -255,7 +280,7 @@ describe('nothing is sent', () => {
     ] as const) {
       const { outcome, json, field: at } = await refused({ method }, rest, limited);
       expect([outcome, at]).toEqual(['403 not_allowed', field]);
-      expect(Object(json).error).toContain(`among the \`${field}s\` of the connection`);
+      expect(Object(json).error.message).toContain(`among the \`${field}s\` of the connection`);
     }
     party.script('/v1/charges/ch_1', { body: '{}' });
     expect((await relay(item.account, limited, '/v1/charges/ch_1', { method: 'GET' })).outcome).toBe('200');

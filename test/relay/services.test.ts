@@ -97,8 +97,10 @@ describe('stripe', async () => {
       .create({ type: 'card', card: broken })
       .catch((thrown: unknown) => thrown);
     expect(refused).toMatchObject({
-      type: 'StripeOAuthError',
-      rawType: 'The body has a placeholder whose token does not exist, or has another reference.',
+      type: 'StripeInvalidRequestError',
+      rawType: 'vault_error',
+      code: 'placeholder_unknown',
+      message: 'The body has a placeholder whose token does not exist, or has another reference.',
     });
     const headers = new Map(Object.entries(Object(refused).headers));
     expect([headers.has('x-request-id'), headers.has('x-vault-request-id')]).toEqual([true, false]);

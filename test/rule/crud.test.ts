@@ -170,7 +170,7 @@ describe('a body', () => {
   const faults: readonly (readonly [string, unknown, string])[] = [
     ['one operation without a list', NOOP, 'body'],
     ['an unknown name', [NOOP, NOOP, { name: 'uppercase' }], 'body[2].name'],
-    ['a member __proto__', '[{"name":"noop","__proto__":{"a":1}}]', 'body[0]'],
+    ['a member __proto__', '[{"name":"noop","__proto__":{"a":1}}]', 'body[0].__proto__'],
     ['a wrong argument', [NOOP, { name: 'substr', arguments: { start: '1' } }], 'body[1].arguments.start'],
     ['the first fault of several', [{ name: 'x' }, { name: 'y' }], 'body[0].name'],
   ];

@@ -140,8 +140,9 @@ describe('a refusal', () => {
       code: 'invalid_request',
       field: 'query.user',
       requestId: 'req-7',
-      message:
-        'The vault answered 400 invalid_request at query.user (request req-7): see /guide/errors#invalid_request.',
+      message: expect.stringMatching(
+        /^The vault answered 400 invalid_request at query\.user: A sentence\. See http:\/\/[^/]+\/guide\/errors#invalid_request \(request req-7\)$/,
+      ),
     });
   });
 

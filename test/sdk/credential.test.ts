@@ -7,6 +7,7 @@ import { outsideScope } from '../../server/request/permission.ts';
 import { type Answer, closingAfterEach, failureOf, json, openPeer, refusal } from './peer.ts';
 
 const SECRET = `vak1_${'c4nary'.repeat(7)}A`;
+const BASE = 'https://vault.example/v1';
 const REFUSAL = { error: 'No.', code: 'not_allowed', field: 'scope', request_id: 'r-1' };
 
 const keep = closingAfterEach();
@@ -68,7 +69,7 @@ describe('the error of a credential that lacks something', () => {
   });
 
   test('has no scope where a limit of keys, hosts or addresses is the reason', () => {
-    const error = apiErrorOf(403, new Headers(), JSON.stringify(REFUSAL));
+    const error = apiErrorOf(403, new Headers(), JSON.stringify(REFUSAL), BASE);
     expect([error.field, error.scope]).toEqual(['scope', undefined]);
   });
 
@@ -78,7 +79,12 @@ describe('the error of a credential that lacks something', () => {
     `Bearer error="insufficient_scope", scope="${SECRET}"`,
     'Bearer error="insufficient_scope", scope="a:b", note="c4nary"',
   ])('takes nothing over from the challenge %s', (challenge) => {
-    const error = apiErrorOf(403, new Headers({ 'WWW-Authenticate': challenge }), JSON.stringify(REFUSAL));
+    const error = apiErrorOf(
+      403,
+      new Headers({ 'WWW-Authenticate': challenge }),
+      JSON.stringify(REFUSAL),
+      BASE,
+    );
     expect(error.scope).toBeUndefined();
     expect(inspect(error)).not.toContain('c4nary');
   });

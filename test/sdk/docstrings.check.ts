@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { packSdk } from '../helpers/packed-sdk.ts';
+import { packAll } from '../helpers/packages.ts';
 import { type Documented, documentedOf, programOf } from './declarations.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -19,7 +19,7 @@ function textsOf({ tags }: Documented, tag: string): string[] {
 }
 
 beforeAll(async () => {
-  path = join(await packSdk(), 'cardvault-sdk.d.ts');
+  path = join(await packAll(), 'cardvault-sdk.d.ts');
   names = documentedOf(programOf(path), path);
 }, READ_MS_MAX);
 

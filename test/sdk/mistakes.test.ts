@@ -147,7 +147,12 @@ describe('a wrong address is told from a vault that refuses', () => {
   });
 
   test('something else answers', () => {
-    const { message, code } = apiErrorOf(404, new Headers(), '<h1>Not Found</h1>');
+    const { message, code } = apiErrorOf(
+      404,
+      new Headers(),
+      '<h1>Not Found</h1>',
+      'https://vault.example/v1',
+    );
     expect(code).toBe('unknown');
     expect(message).toBe(
       'The answer was 404, and not from the vault: check its address, and what stands before it.',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { installSdk, run } from '../helpers/packed-sdk.ts';
+import { installSdk, run } from '../helpers/packages.ts';
 
 function tool(path: string): string {
   return join(import.meta.dir, '../../node_modules', path);
@@ -37,7 +37,7 @@ const PARTS = {
   '*': [33_500, []],
   Vault: [25_500, []],
   // With HPKE, for `seal`.
-  captureClient: [14_300, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'webhook']],
+  captureClient: [14_800, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'webhook']],
   retrieveClient: [12_050, ['whoami', 'Basic ', 'btoa', 'webhook']],
   webhooks: [4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
   VaultApiError: [1_500, ['fetch', 'webhook', 'crypto', 'decrypt']],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { installSdk, run } from '../helpers/packed-sdk.ts';
+import { installSdk, run } from '../helpers/packages.ts';
 import { README_GIVEN, readmeProgram } from './readme.ts';
 import { findDeno } from './runtimes/programs.ts';
 

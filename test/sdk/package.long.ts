@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Glob } from 'bun';
-import { installSdk, packSdk, run } from '../helpers/packed-sdk.ts';
+import { installSdk, packAll, run } from '../helpers/packages.ts';
 
 const root = join(import.meta.dir, '../..');
 /** A compiler that everything else on the machine competes with. */
@@ -94,9 +94,9 @@ function environmentsUnder(parent: number): [command: string, environment: strin
 
 const SECRET = 'canary-of-a-master-key';
 
-/** Packs the SDK as a server does as it starts, with its settings around, and gives the environments of what compiles. */
+/** Packs as a server does as it starts, with its settings around, and gives the environments of what compiles. */
 async function packAgain(to: string): Promise<ReadonlyMap<string, string>> {
-  const child = Bun.spawn([process.execPath, join(root, 'scripts/pack-sdk.ts'), to], {
+  const child = Bun.spawn([process.execPath, join(root, 'scripts/pack.ts'), to], {
     env: { ...process.env, VAULT_MASTER_KEY: SECRET },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -119,7 +119,7 @@ describe('packed again with the settings of a server around', () => {
 
   test('the same sources give the same bytes', async () => {
     const again = join(folder, 'again');
-    const packed = await packSdk();
+    const packed = await packAll();
     const names = [...new Glob('*').scanSync(again)].sort();
     expect(names).toEqual([...new Glob('*').scanSync(packed)].sort());
     for (const name of names) {

@@ -31,7 +31,7 @@ const COMMON: readonly string[] = [
   'invalid_request duplicate_parameter rate_limited overloaded store_unavailable internal',
   'unauthenticated too_many_failures not_allowed unknown_parameter',
   'invalid_json json_too_deep body_too_large content_encoding_unsupported',
-  'integrity_failed',
+  'record_rolled_back integrity_failed',
 ].flatMap((line) => line.split(' '));
 
 test('the class of the error lists what any call can be answered with', () => {
@@ -51,6 +51,7 @@ const NEVER: Readonly<Record<string, readonly string[]>> = {
   'vault.decrypt': ['cursor_invalid', 'key_changed'],
   'vault.decryptText': ['cursor_invalid', 'key_changed'],
   'vault.list': OF_DATA,
+  'vault.items': OF_DATA,
   'vault.pages': OF_DATA,
   'retrieve.decrypt': ['cursor_invalid'],
   'retrieve.decryptText': ['cursor_invalid'],

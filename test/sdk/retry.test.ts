@@ -80,6 +80,13 @@ describe('an attempt that the service refused for now', () => {
     expect(pausesMs).toEqual([]);
   });
 
+  test('is repeated for 15 s at least unless the client says otherwise, as long as a restart takes', async () => {
+    const { transport, pausesMs, peer } = setUp(Array<Answer>(20).fill(refusal(503, 'overloaded')));
+    expect(await failureOf(transport.send(READ))).toMatchObject({ status: 503, code: 'overloaded' });
+    expect(peer.seen.length).toBe(pausesMs.length + 1);
+    expect(pausesMs.reduce((sum, ms) => sum + ms, 0)).toBeWithin(15_000, 33_000);
+  });
+
   test('is given up after the set number of repeats', async () => {
     const { transport, peer } = setUp(Array<Answer>(9).fill(refusal(503, 'overloaded')), 2);
     expect(await failureOf(transport.send(READ))).toMatchObject({ status: 503, code: 'overloaded' });
@@ -116,7 +123,7 @@ describe('a connection that fails', () => {
     const query = { number: '4000000000000002' };
     const error = await failureOf(transport.send({ ...READ, query }));
     expect(error).toBeInstanceOf(VaultConnectionError);
-    expect(pausesMs).toEqual([125, 250, 500]);
+    expect(pausesMs).toEqual([125, 250, 500, 1_000, 2_000, 4_000, 4_000, 4_000]);
     expect(Bun.inspect(error)).not.toMatch(/4000000000000002|127\.0\.0\.1/);
   });
 

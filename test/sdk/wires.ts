@@ -69,6 +69,10 @@ const VAULT: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.vault.list({ user: 'shop', limit: 5, stored_after: '2026-01-31T12:00:00Z' }),
     request: 'GET /v1/vault?user=shop&limit=5&stored_after=2026-01-31T12%3A00%3A00Z',
   },
+  'vault.items': {
+    call: ({ client }) => Array.fromAsync(client.vault.items({ user: 'customers', limit: 2 })),
+    request: 'GET /v1/vault?user=customers&limit=2',
+  },
   'vault.list by metadata': {
     call: ({ client }) => client.vault.list({ user: 'shop', metadata: { tier: 'gold', note: 'a,b:c' } }),
     request: 'GET /v1/vault?user=shop&metadata=tier%3Agold&metadata=note%3Aa%2Cb%3Ac',
@@ -242,7 +246,11 @@ const RETRIEVE: Readonly<Record<string, Wire>> = {
 };
 
 const request = { method: 'POST', url: 'https://pay.example.com', body: '{"n":"{{card_number}}"}' } as const;
-const webhook = { url: 'https://shop.example.com', secret: 'whsec_AAAA', metadata: { order: '4711' } };
+const webhook = {
+  url: 'https://shop.example.com',
+  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  metadata: { order: '4711' },
+};
 
 const PROXY: Readonly<Record<string, Wire>> = {
   'proxy.post': {

@@ -26,6 +26,7 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
       ...{ memoryUsedBytes: 100 + busy, memoryMaxBytes: 0, isAofEnabled: true, isAofWriteOk: busy > 1 },
     }),
     lastBackup: async () => 1_000 * busy,
+    expiring: async () => [{ kind: 'tls', within: '30d', count: 1 }],
     jobs: { queued: async () => 7, inFlight: () => busy },
     isSadRewritten: () => busy > 1,
     sink: () => ({ isOk: true, backlog: 0 }),

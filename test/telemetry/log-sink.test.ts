@@ -17,7 +17,7 @@ const WRITER = `
   log.flush();
 `;
 
-test('lines of several processes on one pipe stay whole, and each keeps its order', async () => {
+test('lines of several processes on one pipe stay whole, name their process, and each keeps its order', async () => {
   const path = join(tmpdir(), `cv-log-${process.pid}`);
   const file = openSync(path, 'w', 0o600);
   // A shell gives all writers the same pipe; its reader is slow at first, so that the pipe fills up.
@@ -31,10 +31,14 @@ test('lines of several processes on one pipe stay whole, and each keeps its orde
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
   rmSync(path);
   const seen = Array.from({ length: WRITERS }, () => 0);
+  const pids = new Map<number, Set<number>>();
   for (const line of lines) {
-    const { writer, at, filled } = JSON.parse(line);
+    const { writer, at, filled, pid } = JSON.parse(line);
+    pids.set(writer, (pids.get(writer) ?? new Set()).add(pid));
     expect([at, filled.length]).toEqual([seen[writer], at % 700]);
     seen[writer] = at + 1;
   }
   expect(seen).toEqual(Array.from({ length: WRITERS }, () => LINES));
+  expect([...pids.values()].map(({ size }) => size)).toEqual(Array.from({ length: WRITERS }, () => 1));
+  expect(new Set([...pids.values()].flatMap((each) => [...each])).size).toBe(WRITERS);
 });

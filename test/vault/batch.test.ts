@@ -83,7 +83,7 @@ describe('a batch', () => {
       'unknown_parameter body.items[5].other',
       'invalid_request body.items[6].algorithm',
       'invalid_request body.items[7].ttl',
-      'metadata_sensitive body.items[8].metadata',
+      'metadata_sensitive body.items[8].metadata.a',
       'invalid_request body.items[9].reference',
       'body_too_large',
       'ok',
@@ -113,7 +113,9 @@ describe('a batch', () => {
     const numbers = [[fresh()], { n: fresh() }, 88.5, true].map((number) => ({ data, number }));
     const reference = '\ud800';
     expect(await batch([...numbers, { data, number: fresh(), reference }])).toMatchObject([
-      ...numbers.map(() => ({ code: 'number_missing' })),
+      ...[0, 1].map((at) => ({ code: 'invalid_request', field: `body.items[${at}].number` })),
+      { code: 'number_missing' },
+      { code: 'invalid_request', field: 'body.items[3].number' },
       { code: 'invalid_request', field: 'body.items[4].reference' },
     ]);
   });

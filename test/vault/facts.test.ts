@@ -89,6 +89,23 @@ describe('what a store tells', () => {
     });
     expect((json as Info).fingerprint).not.toBe(one.fingerprint ?? '');
   });
+
+  test('the same fingerprint after an update, unless the number was in the query alone', async () => {
+    const { token, fingerprint } = await store(NUMBER, { return_fingerprint: true });
+    const asked = { return_fingerprint: true };
+    const body = { card_number: '5555555555554444', expiry: '01/31' };
+    expect((await update(token, asked, body)).json).toMatchObject({ fingerprint });
+    expect((await update(token, { ...asked, ttl: '1h' })).json).toMatchObject({ fingerprint });
+    expect((await update(token, {}, body)).json).not.toHaveProperty('fingerprint');
+    const query = { user: 'u', number: fresh(), ...asked };
+    const bare = await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body: { a: 1 } });
+    expect(bare.json).toHaveProperty('fingerprint');
+    const changed = await update((bare.json as Info).token, asked, body);
+    expect([changed.outcome, Object.keys(changed.json as object)]).toEqual([
+      '200',
+      ['token', 'user', 'stored_at', 'created'],
+    ]);
+  });
 });
 
 describe('metadata', () => {
@@ -151,12 +168,18 @@ describe('metadata', () => {
   test.each([
     ['no JSON', 'tier', '400 invalid_request query.metadata'],
     ['a list', '["a"]', '400 invalid_request query.metadata'],
-    ['a number', '{"a":1}', '400 invalid_request query.metadata'],
-    ['too long a text', JSON.stringify({ a: long }), '400 invalid_request query.metadata'],
+    ['a number', '{"a":1}', '400 invalid_request query.metadata.a'],
+    ['too long a text', JSON.stringify({ a: long }), '400 invalid_request query.metadata.a'],
     ['too many names', many, '400 invalid_request query.metadata'],
     ['a name with a space', '{"a b":"c"}', '400 invalid_request query.metadata'],
-    ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata'],
-    ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata'],
+    ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata.a'],
+    ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata.a'],
+    [
+      'digits of another script',
+      `{"a":"${NUMBER.replace('4', '\u0664')}"}`,
+      '400 metadata_sensitive query.metadata.a',
+    ],
+    ['digits apart', '{"a":"4111\u200b/1111_11\u00ad11.1111"}', '400 metadata_sensitive query.metadata.a'],
     ['a card number as a name', `{"${NUMBER}":"a"}`, '400 metadata_sensitive query.metadata'],
   ])('is refused: %s', async (_, metadata, outcome) => {
     const body = { n: fresh() };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { LogEntry } from '../../sdk/index.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
@@ -167,4 +168,69 @@ describe('access', () => {
     );
     expect((await log('x', { user: 'nobody' })).outcome).toBe('404 key_not_found');
   });
+});
+
+describe('a log whose end was changed in the database', () => {
+  /** An item with three entries in its log, and the key of its record. */
+  async function itemWithLog() {
+    const token = await newItem();
+    await open(token);
+    await open(token);
+    const { itemStore } = vault.opened.stores;
+    return { token, name: redisKeys.item(itemStore.bucketOf(await vault.kidOf(account, 'u'), token), token) };
+  }
+  async function fieldAt(name: string, length: number): Promise<Buffer> {
+    const entry = (await vault.raw.hgetBuffer(name, String(length))) ?? Buffer.alloc(0);
+    return Buffer.concat([Buffer.from(String(length)), entry.subarray(-16)]);
+  }
+
+  const CHANGES: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
+    'is missing': (name) => vault.raw.hdel(name, 'n'),
+    'is empty': (name) => vault.raw.hset(name, 'n', ''),
+    'is no number': async (name) =>
+      vault.raw.hset(name, 'n', Buffer.concat([Buffer.from('x'), (await fieldAt(name, 3)).subarray(1)])),
+    'names another entry': async (name) =>
+      vault.raw.hset(name, 'n', Buffer.concat([Buffer.from('3'), (await fieldAt(name, 2)).subarray(1)])),
+    'is cut': async (name) => vault.raw.hset(name, 'n', (await fieldAt(name, 3)).subarray(0, -1)),
+    'is an older one': async (name) => vault.raw.hset(name, 'n', await fieldAt(name, 2)),
+    'is ahead': async (name) =>
+      vault.raw.hset(name, 'n', Buffer.concat([Buffer.from('4'), (await fieldAt(name, 3)).subarray(1)])),
+    'has lost its entry': (name) => vault.raw.hdel(name, '3'),
+  };
+
+  test.each(Object.keys(CHANGES))('is found when its field %s', async (what) => {
+    const { token, name } = await itemWithLog();
+    expect(entriesOf(await log(token))).toHaveLength(3);
+    await CHANGES[what]?.(name);
+    const before = await vault.raw.hgetallBuffer(name);
+    expect((await log(token)).outcome).toBe('500 integrity_failed');
+    expect((await log(token, { limit: 1 })).outcome).toBe('500 integrity_failed');
+    // No entry is written over another one.
+    expect((await open(token)).outcome).toBe('500 integrity_failed');
+    const changes = { query: { user: 'u', token }, passphrase: PASSPHRASE, body: { a: 1 } };
+    expect((await account.send('POST', '/vault/update', changes)).outcome).toBe('500 integrity_failed');
+    expect(await vault.raw.hgetallBuffer(name)).toEqual(before);
+  });
+
+  test('is found when it is shorter than it was recorded', async () => {
+    const { token, name } = await itemWithLog();
+    await vault.raw.hset(name, 'r', '3', 'n', await fieldAt(name, 2));
+    await vault.raw.hdel(name, '3');
+    expect((await log(token)).outcome).toBe('500 integrity_failed');
+  });
+});
+
+test('an item that is deleted and stored anew while its log is read has the new log', async () => {
+  const body = { number: '77001' };
+  const token = await account.store('u', body);
+  await open(token);
+  const { itemStore } = vault.opened.stores;
+  const readLog = itemStore.readLog.bind(itemStore);
+  itemStore.readLog = async (...given) => {
+    itemStore.readLog = readLog;
+    await account.send('DELETE', '/vault', { query: { user: 'u', token } });
+    await account.store('u', body);
+    return readLog(...given);
+  };
+  expect(entriesOf(await log(token))).toHaveLength(1);
 });

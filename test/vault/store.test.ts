@@ -96,7 +96,7 @@ describe('write', () => {
     expect((await items.write(KID, write('t1', { logEntry: behind(bytesOf('first entry')) }))).kind).toBe(
       'ok',
     );
-    expect(await items.readLog(KID, 't1', 2, 1)).toHaveLength(2);
+    expect(await items.readLogUp(KID, 't1', 1, 2)).toHaveLength(2);
   });
 
   test('writes once for a request that is repeated, and leaves what others have written since', async () => {
@@ -308,7 +308,7 @@ describe('many', () => {
       kind: 'appended',
       present: [false, false, false, true],
     });
-    expect(await items.readLog(KID, here, 3, 2)).toEqual([Buffer.from('ccc'), Buffer.from(bytesOf('a'))]);
+    expect(await items.readLogUp(KID, here, 2, 3)).toEqual([Buffer.from(bytesOf('a')), Buffer.from('ccc')]);
   });
 
   test('finds tokens by the beginning of their encoded reference, over several steps', async () => {

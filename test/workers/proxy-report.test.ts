@@ -78,7 +78,7 @@ describe('the report', () => {
   });
 
   test('tells the webhook and its secret, and needs one', async () => {
-    const hook = { ...webhook, secret: 'whsec_c2VjcmV0', max_attempts: 3 };
+    const hook = { ...webhook, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', max_attempts: 3 };
     const job = await bench.fetch({ ...ORDER, webhook: hook });
     const told = await bench.reports(job, stored, EMPTY);
     const report = await bench.crypto.openReport({ place: PLACE, report: told.sealed });

@@ -22,7 +22,12 @@ export function toFailure(error: unknown): Failure {
 }
 
 /** Errors in the request itself, with any item: names, and methods and paths of a connection. */
-const NOT_OF_ITEM: readonly string[] = ['template_missing', 'placeholder_unknown', 'not_allowed'];
+const NOT_OF_ITEM: readonly string[] = [
+  'template_missing',
+  'placeholder_unknown',
+  'reference_required',
+  'not_allowed',
+];
 
 /** The failure to fill a request. Without its place for a caller who sees the item masked, to whom it could reveal data. */
 export function fillFailure(error: unknown, isMasked: boolean): Failure {

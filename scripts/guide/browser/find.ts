@@ -33,8 +33,45 @@ const SMALL = new Set(
   ),
 );
 
-/** Synonyms: people say card, the pages say item. */
-const SAME: Readonly<Record<string, string>> = { card: 'item' };
+/** What people ask for in other words than the pages have. */
+const SAME: Readonly<Record<string, readonly string[]>> = {
+  accessed: ['log'],
+  adyen: ['relay'],
+  arabic: ['locale'],
+  backend: ['SDK'],
+  branding: ['theme', 'logo_image'],
+  brand: ['theme'],
+  braintree: ['relay'],
+  card: ['item'],
+  cors: ['origins', 'origin'],
+  cron: ['sweep'],
+  'credit-card': ['item'],
+  cursor: ['next_token'],
+  customise: ['theme'],
+  docker: ['image'],
+  french: ['locale'],
+  gateway: ['relay', 'proxy'],
+  gdpr: ['erase'],
+  german: ['locale'],
+  'high-availability': ['cluster', 'Sentinel'],
+  hsm: ['PKCS'],
+  iframe: ['forms'],
+  kms: ['master'],
+  login: ['sign-in'],
+  logo: ['logo_image'],
+  paging: ['next_token'],
+  pagination: ['next_token'],
+  postgres: ['Redis'],
+  psp: ['relay', 'proxy'],
+  'self-signed': ['authorities'],
+  sentry: ['traces'],
+  spanish: ['locale'],
+  stripe: ['relay'],
+  timeout: ['timeoutMs', 'deadline'],
+  translate: ['locale'],
+  translation: ['locale'],
+  vgs: ['relay', 'proxy'],
+};
 
 /** The words of a query to search for. */
 function askedOf(query: string): string[] {
@@ -51,6 +88,19 @@ function stemOf(term: string): string {
   const word = term.toLowerCase();
   return NAME.test(word) ? word : word.replace(/^(.{3,}?)(?:ing|ed|es|e|s)$/u, '$1');
 }
+
+/** A word is indexed as it is written and by its stem: `stripe` and `strip` share a stem, and are not the same. */
+function formsOf(term: string): string[] {
+  const [word, stem] = [term.toLowerCase(), stemOf(term)];
+  return word === stem ? [word] : [word, stem];
+}
+
+/** What a word as it is written counts besides its stem. */
+const WRITTEN_BOOST = 0.3;
+/** A shorter stem begins too many other words. */
+const STEM_PREFIX_MIN = 5;
+/** Shorter words are not corrected: most have another word next to them. */
+const FUZZY_LENGTH_MIN = 7;
 
 interface Doc {
   readonly id: number;
@@ -83,7 +133,7 @@ function weightOf(found: Found, term: string, isNameAsked: boolean): number {
     return LOOKED_UP.test(path) ? 1.5 : isRow(found) ? 0.6 : 1;
   }
   const isAside = ASIDE.test(path);
-  if (!isAside && headings.length === 0 && wordsOf(page).some((word) => stemOf(word) === term)) {
+  if (!isAside && headings.length === 0 && wordsOf(page).some((word) => formsOf(word).includes(term))) {
     return 4;
   }
   const isName = isRow(found) || NAME.test(headings.at(-1) ?? '');
@@ -97,12 +147,11 @@ export async function createFinder(index: readonly Found[]): Promise<Finder> {
   const engine = new MiniSearch<Doc>({
     fields: ['page', 'heading', 'text'],
     tokenize: termsOf,
-    processTerm: stemOf,
+    processTerm: formsOf,
     searchOptions: {
       tokenize: wordsOf,
       boost: { heading: 4, page: 3 },
-      prefix: (term) => term.length > 1,
-      fuzzy: (term) => (term.length > 3 ? 0.2 : false),
+      fuzzy: (term) => (term.length >= FUZZY_LENGTH_MIN ? 0.2 : false),
       weights: { prefix: 0.4, fuzzy: 0.2 },
     },
   });
@@ -121,8 +170,14 @@ export async function createFinder(index: readonly Found[]): Promise<Finder> {
       return found === undefined ? 0 : weightOf(found, term, isNameAsked) * (isWritten ? 2 : 1);
     };
     const queries = asked.map((word) => {
-      const other = SAME[stemOf(word)];
-      return other === undefined ? word : { combineWith: 'OR' as const, queries: [word, other] };
+      const [written = word, stem] = formsOf(word);
+      const others = SAME[written] ?? SAME[stem ?? written] ?? [];
+      return {
+        combineWith: 'OR' as const,
+        queries: [word, ...others],
+        boostTerm: (term: string) => (stem !== undefined && term === written ? WRITTEN_BOOST : 1),
+        prefix: (term: string) => term.length >= (term === stem ? STEM_PREFIX_MIN : 2),
+      };
     });
     const all = engine.search({ combineWith: 'AND', queries }, { boostDocument });
     const some = all.length > 0 ? all : engine.search({ combineWith: 'OR', queries }, { boostDocument });

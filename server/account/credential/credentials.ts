@@ -13,7 +13,12 @@ import {
   stateOfSecret,
 } from '../../domain/account.ts';
 import { isHostPattern, normalRange } from '../../domain/text/network.ts';
-import { parseDuration } from '../../domain/text/time.ts';
+import {
+  DURATION_EXPECTED,
+  formatExpiry,
+  formatStoredAt,
+  endOf as periodEnd,
+} from '../../domain/text/time.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { mapInPieces } from '../../limits/pieces.ts';
 import type { Account } from '../../request/context.ts';
@@ -196,11 +201,11 @@ function invalid(field: string, expected: string): VaultError {
 }
 
 function expiryOf(expiresIn: string, now: number): number {
-  const ms = parseDuration(expiresIn);
-  if (ms === undefined) {
-    throw invalid('body.expires_in', 'must be a duration such as `12h`, `P90D` or `0`, at most ten years');
+  const end = periodEnd(expiresIn, now);
+  if (end === undefined) {
+    throw invalid('body.expires_in', DURATION_EXPECTED);
   }
-  return ms === 'forever' ? Number.POSITIVE_INFINITY : now + ms;
+  return end ?? Number.POSITIVE_INFINITY;
 }
 
 /** The entries in normal form, each once. Throws `invalid_request` at the first entry that has none. */
@@ -237,8 +242,8 @@ function shownOf(
   return defined<Credential>({
     ...{ id, name, scopes: [...scopes], keys: keys && [...keys], unmasked },
     ...{ ips: ips && [...ips], hosts: hosts && [...hosts], created_at },
-    expires_at: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
-    last_used_at: lastUsedMs === undefined ? undefined : new Date(lastUsedMs).toISOString(),
+    expires_at: expiresAtMs === undefined ? undefined : formatExpiry(expiresAtMs),
+    last_used_at: lastUsedMs === undefined ? undefined : formatStoredAt(lastUsedMs),
   });
 }
 

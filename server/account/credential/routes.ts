@@ -35,7 +35,7 @@ const createCredential = defineRoute({
     'Makes an API credential with a part of the rights of the account, and shows its secret once. It sees numbers masked unless `unmasked` is set. A credential that makes another one gives it no more than it has itself, and its own limits where none are given.',
   body: { kind: 'json', schema: CreateCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
-  errors: ['credentials_full', 'integrity_failed'],
+  errors: ['credentials_full'],
   audit: { action: 'credential.create', object: () => 'credential' },
   handle: async ({ ctx, body }, services: Needs) => {
     const made = await services.credentials.create(ctx.account, body);
@@ -52,7 +52,7 @@ const listCredentials = defineRoute({
   summary: 'List credentials',
   description: 'Lists the credentials of the account, with the time of their last use, without secrets.',
   response: CredentialList,
-  errors: ['integrity_failed'],
+  errors: [],
   handle: async ({ ctx }, services: Needs) => ({ json: await services.credentials.list(ctx.account.aid) }),
 });
 
@@ -65,7 +65,7 @@ const readCredential = defineRoute({
   description: 'Returns one credential, with the time of its last use, without its secret.',
   params: CredentialPath,
   response: Credential,
-  errors: ['credential_not_found', 'integrity_failed'],
+  errors: ['credential_not_found'],
   handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.credentials.read(ctx.account.aid, params.id),
   }),
@@ -104,7 +104,7 @@ const rollCredential = defineRoute({
   params: CredentialPath,
   body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
-  errors: ['credential_not_found', 'integrity_failed'],
+  errors: ['credential_not_found'],
   audit: { action: 'credential.roll', object: ({ params }) => objectOf('credential', params.id) },
   handle: async ({ ctx, params, body }, services: Needs) => {
     const overlapMs = overlapOf(body.overlap);

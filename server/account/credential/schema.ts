@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { SCOPES } from '../../core/scopes.ts';
-import { Timestamp, User } from '../../schema/common.ts';
+import { ExpiryTime, Timestamp, User } from '../../schema/common.ts';
 import { EXPECTED } from '../../schema/kinds.ts';
 
 /** Keys, ranges and hosts of one credential. */
@@ -99,7 +99,7 @@ const MEMBERS = {
   unmasked: Unmasked,
   ...LIMITS,
   created_at: Timestamp('When it was made.'),
-  expires_at: Type.Optional(Timestamp('When it expires; omitted if it does not.')),
+  expires_at: Type.Optional(ExpiryTime('When it expires; omitted if it does not.')),
   last_used_at: Type.Optional(
     Timestamp('When it was used last, to within a minute; omitted before its first use.'),
   ),

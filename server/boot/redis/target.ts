@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts';
+import { hasRedisFiles } from '../../config/folder.ts';
 import { StartError } from '../../core/errors.ts';
 import type { UnsafeRedis } from '../../core/settings.ts';
 import type { RedisLink } from '../../redis/client.ts';
@@ -7,6 +8,15 @@ import { checkRequirements } from '../../redis/requirements.ts';
 import { describeUnsafe, findUnsafe } from '../../redis/safety.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { EmbeddedRedis } from './embedded.ts';
+
+/** Throws a `StartError` if the embedded Redis would be a new one. */
+export function requireFiles({ redis, dataDir }: Config): void {
+  if (redis.kind === 'embedded' && !hasRedisFiles(dataDir)) {
+    throw new StartError(
+      'There is no vault here: VAULT_DATA_DIR has no data. Set it to the folder of the vault, or VAULT_REDIS_URL to its Redis. Only a server or a restore makes a vault.',
+    );
+  }
+}
 
 /** Opens the configured Redis, and starts an embedded one; `stop` ends it if it was started here. */
 export async function openTarget(

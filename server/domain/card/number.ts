@@ -32,6 +32,21 @@ export function findNumber(body: JsonObject, query?: string): string | undefined
   return numberText(query);
 }
 
+/** A decimal number with a point or comma, or an exponent: `4.11E+15`, `411111111111111e1`, `4111111111111111.0`. */
+const FLOATING = /^\s*[+-]?(?:\d+[.,]\d*|[.,]\d+|\d+(?=e))(?:e[+-]?\d+)?\s*$/i;
+/** The same with groups of thousands: `4,111,111,111,111,111.00`. */
+const GROUPED = /^\s*[+-]?\d{1,3}([.,'’\s])\d{3}(?:\1\d{3})*(?!\1)[.,]\d*\s*$/;
+
+/** True for a number in floating notation: the program that wrote it may have rounded it. */
+export function isFloating(text: string): boolean {
+  return FLOATING.test(text) || GROUPED.test(text);
+}
+
+/** All numbers among an object's own members, unchanged; see {@link findNumber}. */
+export function findNumbers(body: JsonObject): string[] {
+  return NUMBER_NAMES.flatMap((name) => numberText(body.get(name)) ?? []);
+}
+
 export interface NumberCheck {
   readonly valid: boolean;
   readonly brand?: string;

@@ -1,6 +1,6 @@
 import { JsonWriter } from '../json/bytes.ts';
 import type { JsonObject, JsonValue } from '../json/json.ts';
-import { isSadName } from './sensitive-names.ts';
+import { isSad } from './sensitive-names.ts';
 
 /**
  * The JSON bytes of an object without its sensitive authentication data, and that data with its positions.
@@ -65,7 +65,7 @@ function splitObject(split: Split, object: JsonObject): void {
   let keptAny = false;
   let splice = -1;
   for (const [name, member] of object) {
-    if (isSadName(name)) {
+    if (isSad(name, member)) {
       const isRun = splice >= 0;
       if (!isRun) {
         splice = openSplice(split);
@@ -122,8 +122,7 @@ function splitArray(split: Split, items: readonly JsonValue[]): void {
 }
 
 /**
- * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every member with such a name, at any
- * depth. `part0` is the compact JSON of the rest; `part1` is absent if there is no such data. {@link joinSad} restores
+ * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every such member, at any depth. `part0` is the compact JSON of the rest; `part1` is absent if there is no such data. {@link joinSad} restores
  * the compact JSON of the whole object, byte for byte.
  */
 export function splitSad(object: JsonObject): SplitObject {

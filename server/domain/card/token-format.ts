@@ -116,6 +116,45 @@ export function formatToken(
   return span === undefined ? hex : shapedToken(number, span, hex);
 }
 
+/** Tells whether a token is made of a number and one candidate digest, by any algorithm. */
+export function isMadeFrom(token: string, number: string, digest: Uint8Array): boolean {
+  const hex = digest.toHex();
+  return token === hex || (LUHN.test(token) && token === luhnToken(hex)) || isShapedFrom(token, number, hex);
+}
+
+/** Tells whether a token is its number with digits of the hash in place of some of its own. */
+function isShapedFrom(token: string, number: string, hex: string): boolean {
+  if (token.length !== number.length || shapedDigits(number) === 0) {
+    return false;
+  }
+  let [had, has] = ['', ''];
+  for (let at = 0; at < number.length; at++) {
+    if (isDigit(number.charCodeAt(at))) {
+      had += number.charAt(at);
+      has += token.charAt(at);
+    } else if (token.charAt(at) !== number.charAt(at)) {
+      return false;
+    }
+  }
+  let first = 0;
+  while (first < had.length && had[first] === has[first]) {
+    first++;
+  }
+  let last = had.length - 1;
+  while (last > first && had[last] === has[last]) {
+    last--;
+  }
+  // A replaced digit can be the same as before.
+  for (let from = 0; from <= first && first < had.length; from++) {
+    const to = Math.max(last + 1, from + MIDDLE_DIGITS_MIN);
+    const part = has.slice(from, to);
+    if (to <= had.length && part === hex.slice(0, to - from) && /[a-f]/.test(part)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /** Tells whether two numbers can have the same token, so that the store must search for a free candidate. */
 export function isClashProne(algorithm: TokenAlgorithm, number: string): boolean {
   if (algorithm.kind === 'uuid') {

@@ -1,16 +1,38 @@
 /** Card numbers in unnamed texts. */
 import { isDigit, onlyDigits } from '../card/digits.ts';
 import { type LuhnSums, luhnSums, partPassesLuhn } from '../card/luhn.ts';
+import { literalsOf, quoted } from './json-literal.ts';
 import { maskText } from './mask-text.ts';
+import { plainNumbers, UNSEEN } from './plain-numbers.ts';
+import { Edits, endOfCharacter, readAs } from './reply-view.ts';
 
 /** Lengths of detected card numbers. */
 const DIGITS_MIN = 13;
 const DIGITS_MAX = 19;
 
-/** Groups of digits with at most two spaces or dashes between them. */
-const CHAIN = /\d+(?:[\s\p{Pd}]{1,2}\d+)*/gu;
-/** A part of every text with a number: excludes most texts. */
-const ENOUGH_DIGITS = /\d(?:[\s\p{Pd}]{0,2}\d){12}/u;
+/** At most two spaces or dashes between groups of digits. */
+const GAP = `(?:[\\s\\p{Pd}]${UNSEEN}*){1,2}`;
+/** Groups of digits. */
+const CHAIN = new RegExp(`\\d[\\d${UNSEEN}]*(?:${GAP}\\d[\\d${UNSEEN}]*)*`, 'gu');
+const UNSEEN_UNIT = UNSEEN.charCodeAt(0);
+const [SPACE, DASH] = [0x20, 0x2d];
+
+/** Excludes most texts: tells whether so many digits follow each other with nothing but spaces and dashes between. */
+function hasEnoughDigits(plain: string): boolean {
+  let count = 0;
+  for (let at = 0; at < plain.length; at++) {
+    const unit = plain.charCodeAt(at);
+    if (isDigit(unit)) {
+      count++;
+      if (count === DIGITS_MIN) {
+        return true;
+      }
+    } else if (unit > SPACE && unit !== DASH && unit !== UNSEEN_UNIT) {
+      count = 0;
+    }
+  }
+  return false;
+}
 
 /** The end, in digits, of the longest number that begins with the digit `from` and consists of whole groups. */
 function numberEnd(places: readonly number[], sums: LuhnSums, from: number): number | undefined {
@@ -24,8 +46,10 @@ function numberEnd(places: readonly number[], sums: LuhnSums, from: number): num
   return undefined;
 }
 
-/** Masks the numbers of a chain; overlapping ones as one. */
-function maskChain(chain: string): string {
+type Place = readonly [start: number, end: number];
+
+/** The places of numbers in a chain; overlapping ones as one. */
+function numbersIn(chain: string): Place[] {
   const places: number[] = [];
   for (let at = 0; at < chain.length; at++) {
     if (isDigit(chain.charCodeAt(at))) {
@@ -47,21 +71,32 @@ function maskChain(chain: string): string {
       }
     }
   }
-  let masked = '';
-  let done = 0;
-  for (const [start, end] of found) {
-    masked += chain.slice(done, start) + maskText(chain.slice(start, end));
-    done = end;
-  }
-  return masked + chain.slice(done);
+  return found;
 }
 
 /**
- * Masks every card number in a text except for its last four digits: 13 to 19 digits that pass Luhn, with spaces and
- * dashes between groups. A number inside of a longer group of digits is none.
+ * Masks every card number in a text except for its last four digits: 13 to 19 digits of any script that pass Luhn, with
+ * spaces and dashes between groups, or other separators between groups like those of cards. A number inside of a longer
+ * group of digits is none. The number of a JSON text becomes a text.
  */
 export function maskNumbersIn(text: string): string {
-  return ENOUGH_DIGITS.test(text) ? text.replaceAll(CHAIN, maskChain) : text;
+  const plain = text.length < DIGITS_MIN ? '' : plainNumbers(text);
+  if (!hasEnoughDigits(plain)) {
+    return text;
+  }
+  const view = readAs(text, []);
+  const edits = new Edits(view);
+  const literalAt = literalsOf(view);
+  for (const { 0: chain, index } of plain.matchAll(CHAIN)) {
+    for (const [start, end] of numbersIn(chain)) {
+      const from = index + start;
+      const to = endOfCharacter(text, index + end);
+      const literal = literalAt(from, to);
+      const masked = maskText(text.slice(from, to));
+      edits.replace(literal?.from ?? from, literal?.to ?? to, quoted(view, from, to, masked, literal));
+    }
+  }
+  return edits.result();
 }
 
 /** The digits of a whole number in any notation; undefined for a fraction, and outside of these lengths. */

@@ -1,4 +1,4 @@
-import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
+import { isMaskedNumberName, isSad, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { indexIn } from '../json/path.ts';
 import { maskNumberLiteral, maskNumbersIn } from './found-numbers.ts';
@@ -7,8 +7,8 @@ import { maskText, maskWhole } from './mask-text.ts';
 /** Style of masking: all but the last four non-space characters, or all characters. */
 type Style = 'last_four' | 'whole';
 
-/** Style for a member with this name; undefined: not masked. */
-type StyleOf = (name: string) => Style | undefined;
+/** Style for a member; undefined: not masked. */
+type StyleOf = (name: string, member: JsonValue) => Style | undefined;
 
 /**
  * Masks a value; values inside it in the style `within`, verification codes inside it completely, and names that are
@@ -20,7 +20,7 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   }
   if (value instanceof Map) {
     for (const [name, member] of value) {
-      const inner = isSadName(name) ? 'whole' : within;
+      const inner = isSad(name, member) ? 'whole' : within;
       value.set(name, maskValue(member, inner, inner));
     }
     maskNames(value);
@@ -46,7 +46,7 @@ interface Masks {
 }
 
 function maskMember(name: string, member: JsonValue, masks: Masks): JsonValue {
-  const style = masks.styleOf(name);
+  const style = masks.styleOf(name, member);
   return style === undefined ? maskWith(member, masks) : maskValue(member, style, masks.within ?? style);
 }
 
@@ -94,7 +94,8 @@ export function maskUnnamed(value: string | JsonNumber): JsonValue {
 }
 
 const FORCED: Masks = {
-  styleOf: (name) => (isMaskedNumberName(name) ? 'last_four' : isSadName(name) ? 'whole' : undefined),
+  styleOf: (name, member) =>
+    isMaskedNumberName(name) ? 'last_four' : isSad(name, member) ? 'whole' : undefined,
   // A number that is split into a list of short texts would otherwise be visible.
   within: 'whole',
   findsNumbers: true,

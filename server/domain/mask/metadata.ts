@@ -1,7 +1,9 @@
 /** The callers' own names and texts on an item, for searches. */
 import { VaultError } from '../../core/errors.ts';
 import type { JsonValue } from '../json/json.ts';
+import { placeOf } from '../text/unknown-name.ts';
 import { maskNumbersIn } from './found-numbers.ts';
+import { plainNumbers, UNSEEN } from './plain-numbers.ts';
 
 /** An object without a prototype. */
 export type ItemMetadata = Readonly<Record<string, string>>;
@@ -10,30 +12,12 @@ const MEMBERS_MAX = 32;
 const CHARACTERS_MAX = 500;
 const NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
-const DIGIT = /\p{Nd}/u;
-const FOREIGN_DIGIT = /(?!\d)\p{Nd}/gu;
-/** Characters that are invisible next to a digit. */
-const UNSEEN = /[\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}]/gu;
 /** Separators of card number groups; groups of dates and times are shorter. */
 const BETWEEN_GROUPS = /(?<=\d{4})[^\p{L}\p{N}]{1,3}(?=\d{3})/gu;
 
-/** The ASCII digit for one of any script. Each script has its ten digits in a row. */
-function ordinary(digit: string): string {
-  const code = digit.codePointAt(0) ?? 0;
-  let value = 0;
-  while (DIGIT.test(String.fromCodePoint(code - value - 1))) {
-    value++;
-  }
-  return String(value % 10);
-}
-
-/** A text as people read it: ASCII digits, no invisible characters, and one space between groups of digits. */
+/** A text as people read it, with one space between groups of digits. */
 function plainOf(text: string): string {
-  return text
-    .normalize('NFKC')
-    .replaceAll(UNSEEN, '')
-    .replaceAll(FOREIGN_DIGIT, ordinary)
-    .replaceAll(BETWEEN_GROUPS, ' ');
+  return plainNumbers(text.normalize('NFKC')).replaceAll(UNSEEN, '').replaceAll(BETWEEN_GROUPS, ' ');
 }
 
 /**
@@ -41,20 +25,21 @@ function plainOf(text: string): string {
  * texts, `metadata_sensitive` for a card number in a name or text.
  */
 export function readMetadata(value: JsonValue, field: string): ItemMetadata | undefined {
-  const invalid = (expected: string) => new VaultError('invalid_request', { field, expected });
+  const invalid = (place: string, expected: string) =>
+    new VaultError('invalid_request', { field: place, expected });
   if (!(value instanceof Map) || value.size > MEMBERS_MAX) {
-    throw invalid('must be an object of at most 32 texts');
+    throw invalid(field, 'must be an object of at most 32 texts');
   }
   const metadata: Record<string, string> = Object.create(null);
   for (const [name, text] of value) {
     if (!NAME.test(name)) {
-      throw invalid('must have names of 1 to 40 letters, digits or characters of `_.-`');
+      throw invalid(field, 'must have names of 1 to 40 letters, digits or characters of `_.-`');
     }
     if (typeof text !== 'string' || [...text].length > CHARACTERS_MAX || !text.isWellFormed()) {
-      throw invalid('must have texts of at most 500 characters');
+      throw invalid(placeOf(field, name), 'must have a text of at most 500 characters');
     }
     if ([name, text, plainOf(name), plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
-      throw new VaultError('metadata_sensitive', { field });
+      throw new VaultError('metadata_sensitive', { field: placeOf(field, name) });
     }
     metadata[name] = text;
   }

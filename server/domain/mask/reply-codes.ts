@@ -1,6 +1,7 @@
 /** Hides the values of verification codes, by their names, in a third party's text. */
 import { isDigit } from '../card/digits.ts';
-import { isSadName } from '../card/sensitive-names.ts';
+import { isSad, isSadName } from '../card/sensitive-names.ts';
+import type { JsonValue } from '../json/json.ts';
 import { remembered } from '../text/remembered.ts';
 import { HIDDEN } from './mask-text.ts';
 import { visitJson } from './reply-json.ts';
@@ -31,21 +32,16 @@ function isQuote(unit: number): boolean {
   return unit === QUOTE || unit === APOSTROPHE;
 }
 
-/** Prefixes of vendors' names. */
-const VENDOR = /^(?:x[-_]|ssl_|vpc_|ds_merchant_)/i;
+/** An object or list, for {@link isSad}. */
+const NESTED: JsonValue = new Map();
+/** Looked at of a value whose name does not tell alone what it is; more would take quadratic time. */
+const SEEN_MAX = 256;
 
-/** Tells whether a name or a part of it is that of a code: `card.cvc`, `card[cvc]`, `cvc[value]`, `x_cvv`. */
-const isCodeName = remembered(
-  (name) =>
-    isSadName(name) ||
-    (VENDOR.test(name) && isSadName(name.replace(VENDOR, ''))) ||
-    (/[.[\]:/]/.test(name) && name.split(/[.[\]:/]+/).some(isSadName)),
-);
-
-/** Tells whether the last words name a code: `Security Code`. */
-const endsWithCodeName = remembered((text) => {
+/** The last words that name a code, joined: `SecurityCode`; empty if they do not. */
+const codeNameAtEnd = remembered((text) => {
   const words = text.trim().split(/ +/).slice(-WORDS_MAX);
-  return isCodeName(words.at(-1) ?? '') || words.some((_, at) => isSadName(words.slice(at).join('')));
+  const names = [words.at(-1) ?? '', ...words.map((_, at) => words.slice(at).join(''))];
+  return names.find(isSadName) ?? '';
 });
 
 interface Part {
@@ -78,7 +74,7 @@ function codeNameBefore({ view, from }: Part, at: number): CodeName | undefined 
       start--;
     }
     const name = start < lowest ? '' : text.slice(start + 1, end - 1);
-    return isCodeName(name) ? { name, quote: writtenFrom(view, end - 1, end) } : undefined;
+    return isSadName(name) ? { name, quote: writtenFrom(view, end - 1, end) } : undefined;
   }
   let start = end;
   while (
@@ -87,8 +83,8 @@ function codeNameBefore({ view, from }: Part, at: number): CodeName | undefined 
   ) {
     start--;
   }
-  const name = text.slice(start, end);
-  return endsWithCodeName(name) ? { name, quote: '' } : undefined;
+  const name = codeNameAtEnd(text.slice(start, end));
+  return name === '' ? undefined : { name, quote: '' };
 }
 
 /** The end of a list or object at `at`; `to` if it has none. */
@@ -116,18 +112,32 @@ function hideBare(part: Part, at: number, sign: number, { name, quote }: CodeNam
   const { text } = view;
   const width = widthAt(view, sign);
   // A track contains spaces and punctuation.
-  const isEnd = /track|stripe/i.test(name) && quote === '' ? isLineEnd : isDelimiter;
+  const isEnd = /tra?ck|stripe|swipe/i.test(name) && quote === '' ? isLineEnd : isDelimiter;
   let end = at;
   let hasCode = quote !== '' || text.charCodeAt(sign) === EQUALS;
-  while (end < to && !(isEnd(text.charCodeAt(end)) && widthAt(view, end) <= width)) {
-    const unit = text.charCodeAt(end);
-    hasCode ||= isDigit(unit) || unit === STAR;
-    end++;
+  const readTo = (furthest: number): void => {
+    while (end < furthest && !(isEnd(text.charCodeAt(end)) && widthAt(view, end) <= width)) {
+      const unit = text.charCodeAt(end);
+      hasCode ||= isDigit(unit) || unit === STAR;
+      end++;
+    }
+  };
+  readTo(Math.min(to, at + SEEN_MAX));
+  if (!isSad(name, text.slice(at, end))) {
+    return at;
   }
-  if (end > at && hasCode && text.slice(at, Math.min(end, at + 5)) !== 'null') {
-    edits.replace(at, end, quote + HIDDEN + quote);
+  readTo(to);
+  if (end === at || !hasCode || text.slice(at, Math.min(end, at + 5)) === 'null') {
+    return end;
   }
+  edits.replace(at, end, quote + HIDDEN + quote);
   return end;
+}
+
+/** Tells whether a value at `at`, up to a character, is that of a code with this name. */
+function isCodeUpTo({ view, to }: Part, name: string, at: number, unit: number, width: number): boolean {
+  const end = findUnit(view, unit, width, at, Math.min(to, at + SEEN_MAX));
+  return isSad(name, view.text.slice(at, end));
 }
 
 /** Hides the value after a `:` or `=`, if the name of a code precedes; returns the place to continue. */
@@ -138,9 +148,12 @@ function hideBehindSign(part: Part, sign: number): number {
   if (found === undefined) {
     return sign + 1;
   }
-  const { quote } = found;
+  const { name, quote } = found;
   let at = sign + 1;
   if (isForm && text.charCodeAt(sign) === EQUALS && widthAt(view, sign) === 1) {
+    if (!isCodeUpTo(part, name, at, AMPERSAND, 1)) {
+      return at;
+    }
     const end = findUnit(view, AMPERSAND, 1, at, to);
     if (end > at) {
       edits.replace(at, end, HIDDEN);
@@ -152,6 +165,9 @@ function hideBehindSign(part: Part, sign: number): number {
   }
   const unit = at < to ? text.charCodeAt(at) : 0;
   if (isQuote(unit)) {
+    if (!isCodeUpTo(part, name, at + 1, unit, widthAt(view, at))) {
+      return at;
+    }
     const end = findUnit(view, unit, widthAt(view, at), at + 1, to);
     if (end > at + 1) {
       edits.replace(at + 1, end, HIDDEN);
@@ -159,6 +175,9 @@ function hideBehindSign(part: Part, sign: number): number {
     return Math.min(end + 1, to);
   }
   if (unit === OPEN_LIST || unit === OPEN_OBJECT) {
+    if (!isSad(name, NESTED)) {
+      return at;
+    }
     const end = bracketsEnd(part, at, quote.length || 1);
     edits.replace(at, end, quote + HIDDEN + quote);
     return end;
@@ -176,10 +195,10 @@ function tagNameEnd({ view, to }: Part, at: number): number {
   return end;
 }
 
-/** An element's name without its namespace, in small letters. */
+/** An element's name without its namespace. */
 function localName({ view }: Part, from: number, to: number): string {
   const name = view.text.slice(from, to);
-  return name.slice(name.lastIndexOf(':') + 1).toLowerCase();
+  return name.slice(name.lastIndexOf(':') + 1);
 }
 
 /** Hides the attributes of an element that names a code; returns the place of its `>`. */
@@ -226,7 +245,7 @@ function contentEnd(part: Part, at: number, name: string): number {
     const isClose = text.charCodeAt(place + 1) === SLASH;
     const nameFrom = place + (isClose ? 2 : 1);
     const nameTo = tagNameEnd(part, nameFrom);
-    if (localName(part, nameFrom, nameTo) !== name) {
+    if (localName(part, nameFrom, nameTo).toLowerCase() !== name.toLowerCase()) {
       continue;
     }
     if (!isClose) {
@@ -240,13 +259,28 @@ function contentEnd(part: Part, at: number, name: string): number {
   return part.to;
 }
 
+/** Hides the text of an element whose name does not tell alone what it is; returns the place to continue. */
+function hideText(part: Part, nameTo: number, width: number, name: string): number {
+  const { view, to, edits } = part;
+  const start = findUnit(view, GREATER, width, nameTo, Math.min(to, nameTo + SEEN_MAX)) + 1;
+  if (!isCodeUpTo(part, name, start, LESS, width)) {
+    return nameTo;
+  }
+  const end = findUnit(view, LESS, width, start, to);
+  edits.replace(start, end, HIDDEN);
+  return end;
+}
+
 /** Hides an element at `at` that names a code; returns the place to continue. */
 function hideElement(part: Part, at: number): number {
   const { view, to, edits } = part;
   const nameTo = tagNameEnd(part, at + 1);
   const name = localName(part, at + 1, nameTo);
-  if (!isCodeName(name)) {
+  if (!isSadName(name)) {
     return nameTo;
+  }
+  if (!isSad(name, NESTED)) {
+    return hideText(part, nameTo, widthAt(view, at), name);
   }
   const tagEnd = hideAttributes(part, nameTo, widthAt(view, at));
   if (tagEnd === to || view.text.charCodeAt(tagEnd - 1) === SLASH) {
@@ -285,25 +319,27 @@ export function hideJsonCodes(view: View): string {
   let depth = 0;
   // Depth of the hidden list or object; 0: none.
   let hiddenDepth = 0;
-  let isNext = false;
-  const takesHidden = (): boolean => {
-    const isHidden = isNext || hiddenDepth > 0;
-    isNext = false;
-    return isHidden;
+  // The name of the next value, if it is that of a code.
+  let next: string | undefined;
+  const isHidden = (value: JsonValue): boolean => {
+    const name = next;
+    next = undefined;
+    return hiddenDepth > 0 || (name !== undefined && isSad(name, value));
   };
   const literal = (from: number, to: number): void => {
-    if (takesHidden()) {
+    if (isHidden(view.text.slice(from, to))) {
       edits.replace(from, to, `"${HIDDEN}"`);
     }
   };
   visitJson(view, {
     name(from, to) {
-      isNext = isCodeName(view.text.slice(from, to));
+      const name = view.text.slice(from, to);
+      next = isSadName(name) ? name : undefined;
       // A form may be read as one name.
       hideInPart({ view, from, to, edits, isForm: false });
     },
     text(from, to) {
-      if (takesHidden()) {
+      if (isHidden(view.text.slice(from, to))) {
         edits.replace(from, to, HIDDEN);
       } else {
         hideInPart({ view, from, to, edits, isForm: false });
@@ -312,17 +348,16 @@ export function hideJsonCodes(view: View): string {
     number: literal,
     word(from, to) {
       if (view.text.slice(from, to) === 'null') {
-        isNext = false;
+        next = undefined;
       } else {
         literal(from, to);
       }
     },
     open() {
       depth++;
-      if (isNext && hiddenDepth === 0) {
+      if (isHidden(NESTED) && hiddenDepth === 0) {
         hiddenDepth = depth;
       }
-      isNext = false;
     },
     close() {
       if (hiddenDepth === depth) {

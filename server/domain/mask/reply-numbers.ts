@@ -3,6 +3,7 @@ import { onlyDigits } from '../card/digits.ts';
 import { luhnSums, partPassesLuhn } from '../card/luhn.ts';
 import { isMaskedNumberName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { plainNumbers } from './plain-numbers.ts';
 
 /** Lengths of numbers that are found by their check digit. */
 const [LUHN_MIN, LUHN_MAX] = [13, 19];
@@ -135,7 +136,7 @@ export function storedNumbers(object: JsonObject): readonly string[] {
         visit(member, isNumber);
       }
     } else if (isNumber && (typeof value === 'string' || value instanceof JsonNumber)) {
-      const digits = onlyDigits(typeof value === 'string' ? value : value.text);
+      const digits = onlyDigits(typeof value === 'string' ? plainNumbers(value) : value.text);
       if (digits.length >= ALONE_MIN) {
         found.add(digits);
       }

@@ -20,7 +20,8 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['b', '\b'],
   ['f', '\f'],
 ]);
-const ENTITY = /&(?:#(\d{1,16})|#x([\da-f]{1,16})|(amp|lt|gt|quot|apos|nbsp));/iy;
+const ENTITY =
+  /&(?:#(\d{1,16})|#x([\da-f]{1,16})|(amp|lt|gt|quot|apos|nbsp|shy|ensp|emsp|thinsp|zwnj|zwj|ndash|mdash));/iy;
 const ENTITIES: Readonly<Record<string, string>> = {
   amp: '&',
   lt: '<',
@@ -28,6 +29,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
   quot: '"',
   apos: "'",
   nbsp: '\u00a0',
+  shy: '\u00ad',
+  ensp: '\u2002',
+  emsp: '\u2003',
+  thinsp: '\u2009',
+  zwnj: '\u200c',
+  zwj: '\u200d',
+  ndash: '\u2013',
+  mdash: '\u2014',
 };
 /** Replaces characters of two units, which are never searched for. */
 const OTHER = 0xfffd;
@@ -65,10 +74,28 @@ function readBackslash(source: string, at: number): number {
     : (count + 1) * WIDTH + (ESCAPES.get(next) ?? next).charCodeAt(0);
 }
 
-/** Only ASCII: `%B4` is more likely the start of a track than a part of a letter. */
+/** The percent-encoded byte at `at` if it continues a character of UTF-8, otherwise -1. */
+function continuationAt(source: string, at: number): number {
+  const byte = source[at] === '%' ? hexAt(source, at + 1, 2) : -1;
+  return byte >= 0x80 && byte < 0xc0 ? byte & 0x3f : -1;
+}
+
+/** ASCII and whole characters of UTF-8: `%B4` alone is more likely the start of a track than a part of a letter. */
 function readPercent(source: string, at: number): number {
   const byte = hexAt(source, at + 1, 2);
-  return byte >= 0 && byte < 0x80 ? 3 * WIDTH + byte : 0;
+  if (byte < 0xc2 || byte > 0xf4) {
+    return byte >= 0 && byte < 0x80 ? 3 * WIDTH + byte : 0;
+  }
+  const count = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+  let code = byte & (0x3f >> count);
+  for (let next = 1; next <= count; next++) {
+    const bits = continuationAt(source, at + 3 * next);
+    if (bits < 0) {
+      return 0;
+    }
+    code = (code << 6) | bits;
+  }
+  return 3 * (count + 1) * WIDTH + (code < WIDTH ? code : OTHER);
 }
 
 function readEntity(source: string, at: number): number {
@@ -136,6 +163,11 @@ export function findUnit(view: View, wanted: number, width: number, at: number, 
     }
   }
   return to;
+}
+
+/** A place behind a whole character: one further than `to` within a surrogate pair. */
+export function endOfCharacter(text: string, to: number): number {
+  return (text.codePointAt(to - 1) ?? 0) > 0xffff ? to + 1 : to;
 }
 
 /** Replacements in a text, in ascending order. */

@@ -2,11 +2,13 @@
 import { isDigit, onlyDigits } from '../card/digits.ts';
 import { mayHaveSadName } from '../card/sensitive-names.ts';
 import { wholeDigits } from './found-numbers.ts';
+import { literalsOf, quoted } from './json-literal.ts';
 import { maskText } from './mask-text.ts';
+import { plainNumbers, UNSEEN } from './plain-numbers.ts';
 import { hideCodes, hideJsonCodes } from './reply-codes.ts';
 import { isJsonText, visitJson } from './reply-json.ts';
 import { type Automaton, automatonOf, isHiddenRun, type StoredNumbers, stateAfter } from './reply-numbers.ts';
-import { Edits, type Notations, readAs, type View, writtenFrom } from './reply-view.ts';
+import { Edits, endOfCharacter, type Notations, readAs, type View, writtenFrom } from './reply-view.ts';
 
 /** Format of a text. A header's line is `text`. */
 export type ReplyFormat = 'json' | 'form' | 'xml' | 'text';
@@ -28,10 +30,10 @@ const OTHERS: Readonly<Record<ReplyFormat, Notations>> = {
 
 /** Notations of digits, and of separators between two. */
 const OF_DIGITS: Readonly<Record<Notations[number], string>> = {
-  backslash: '\\\\(?:[ .\\d-]|u)',
-  percent: '%(?:2[0de]|3\\d)',
+  backslash: '\\\\(?:[ ./\\d-]|u)',
+  percent: '%[2-7c-f][\\da-f]',
   plus: '\\+',
-  entity: '&(?:#|nbsp)',
+  entity: '&(?:#|nbsp|shy|(?:en|em|thin)sp|zw|[nm]dash)',
 };
 const OTHER_DIGITS: Readonly<Record<ReplyFormat, RegExp>> = {
   json: digitsIn(OTHERS.json),
@@ -53,11 +55,11 @@ const RUN_MIN = 6;
 /** Longer whole numbers are not written with an exponent. */
 const WHOLE_MAX = 64;
 
-/** One of these may separate two digits. */
+const UNSEEN_UNIT = UNSEEN.charCodeAt(0);
+
+/** One of these may separate two digits: a space, `-` or `.`. */
 function isSeparator(unit: number): boolean {
-  return (
-    unit === 0x20 || unit === 0x2d || unit === 0x2e || unit === 0xa0 || (unit >= 0x2010 && unit <= 0x2015)
-  );
+  return unit === 0x20 || unit === 0x2d || unit === 0x2e;
 }
 
 /** A run of digits and its place in the view; `to` is exclusive. */
@@ -68,33 +70,51 @@ interface Run {
 }
 
 interface Treatment {
-  run(view: View, run: Run, edits: Edits): void;
+  /** The text that replaces a run, or undefined. `plain` is the view's text with plain numbers. */
+  run(view: View, run: Run, plain: string): string | undefined;
   /** The text that replaces a JSON number, or undefined. `digits` are those of a whole number. */
   literal(literal: string, digits: string | undefined): string | undefined;
 }
 
-/** Treats the runs of digits in a part of a text. */
-function treatRuns(view: View, from: number, to: number, edits: Edits, treatment: Treatment): void {
-  const { text } = view;
+/** The run that begins with the digit at `from`; it ends before `to`. */
+function runAt(plain: string, from: number, to: number): Run {
+  let end = from;
+  let mayGo = true;
   for (let at = from; at < to; at++) {
-    if (!isDigit(text.charCodeAt(at))) {
-      continue;
-    }
-    const start = at;
-    let count = 0;
-    let end = at;
-    while (at < to && (isDigit(text.charCodeAt(at)) || (at === end && isSeparator(text.charCodeAt(at))))) {
-      if (isDigit(text.charCodeAt(at))) {
-        count++;
-        end = at + 1;
+    const unit = plain.charCodeAt(at);
+    if (isDigit(unit)) {
+      end = at + 1;
+      mayGo = true;
+    } else if (unit !== UNSEEN_UNIT) {
+      if (!mayGo || !isSeparator(unit)) {
+        break;
       }
-      at++;
-    }
-    if (count >= RUN_MIN) {
-      const run = { from: start, to: end, digits: onlyDigits(text.slice(start, end)) };
-      treatment.run(view, run, edits);
+      mayGo = false;
     }
   }
+  return { from, to: end, digits: onlyDigits(plain.slice(from, end)) };
+}
+
+/** Treats the runs of digits in parts of a text, which are given in ascending order. */
+function runsOf(view: View, edits: Edits, treatment: Treatment): (from: number, to: number) => void {
+  const plain = plainNumbers(view.text);
+  const literalAt = literalsOf(view);
+  return (from, to) => {
+    for (let at = from; at < to; at++) {
+      if (!isDigit(plain.charCodeAt(at))) {
+        continue;
+      }
+      const run = runAt(plain, at, to);
+      const end = endOfCharacter(view.text, run.to);
+      const shown = run.digits.length < RUN_MIN ? undefined : treatment.run(view, run, plain);
+      at = end;
+      if (shown !== undefined) {
+        const literal = literalAt(run.from, end, from);
+        at = literal?.to ?? end;
+        edits.replace(literal?.from ?? run.from, at, quoted(view, run.from, end, shown, literal));
+      }
+    }
+  };
 }
 
 /** Treats the runs of a text without notations. */
@@ -104,7 +124,7 @@ function treatPlain(text: string, treatment: Treatment): string {
 
 function treatView(view: View, isJson: boolean, treatment: Treatment): string {
   const edits = new Edits(view);
-  const inText = (from: number, to: number): void => treatRuns(view, from, to, edits, treatment);
+  const inText = runsOf(view, edits, treatment);
   if (!isJson) {
     inText(0, view.text.length);
     return edits.result();
@@ -136,24 +156,26 @@ function treatNumbers(text: string, format: ReplyFormat, isJson: boolean, treatm
 
 /** Masks a part of a text like {@link maskText}; visible characters keep their notation. */
 function maskPart(view: View, from: number, to: number): string {
-  const masked = maskText(view.text.slice(from, to));
+  const part = view.text.slice(from, to);
+  const masked = maskText(part);
   if (view.starts === undefined) {
     return masked;
   }
+  const shown = [...masked];
   let written = '';
-  for (let at = from; at < to; at++) {
-    const isShown = masked.charCodeAt(at - from) === view.text.charCodeAt(at);
-    written += isShown ? writtenFrom(view, at, at + 1) : '*';
+  let at = from;
+  for (const [index, character] of [...part].entries()) {
+    const end = at + character.length;
+    written += shown[index] === character ? writtenFrom(view, at, end) : '*';
+    at = end;
   }
   return written;
 }
 
 function maskTreatment(numbers: StoredNumbers): Treatment {
   const treatment: Treatment = {
-    run(view, { from, to, digits }, edits) {
-      if (isHiddenRun(digits, numbers)) {
-        edits.replace(from, to, maskPart(view, from, to));
-      }
+    run(view, { from, to, digits }) {
+      return isHiddenRun(digits, numbers) ? maskPart(view, from, endOfCharacter(view.text, to)) : undefined;
     },
     literal(literal, digits) {
       const isHidden = digits !== undefined && isHiddenRun(digits, numbers);
@@ -163,13 +185,19 @@ function maskTreatment(numbers: StoredNumbers): Treatment {
   return treatment;
 }
 
+/** The format of a text whose type tells none, by its look. */
+function formatOf(text: string, given: ReplyFormat): ReplyFormat {
+  return given === 'text' && /^\ufeff?\s*[[{]/.test(text) && isJsonText(text) ? 'json' : given;
+}
+
 /**
- * Masks a reply's text in linear time. A run of 12 or more digits, also separated by single spaces, `-` or `.`, that
- * contains a stored number or one that passes Luhn is masked except for its last four digits; a stored number of 6 to 11
- * digits only if it is a whole run. Values under the name of a verification code are hidden completely. JSON stays JSON:
- * a masked number becomes a text. A text without any of them is returned as it is.
+ * Masks a reply's text in linear time. A run of 12 or more digits of any script, also separated by single spaces, `-` or
+ * `.`, that contains a stored number or one that passes Luhn is masked except for its last four digits; a stored number of
+ * 6 to 11 digits only if it is a whole run. Values under the name of a verification code are hidden completely. JSON stays
+ * JSON, also within other texts: a masked number becomes a text. A text without any of them is returned as it is.
  */
-export function maskReply(text: string, format: ReplyFormat, numbers: StoredNumbers): string {
+export function maskReply(text: string, given: ReplyFormat, numbers: StoredNumbers): string {
+  const format = formatOf(text, given);
   const isJson = format === 'json' && isJsonText(text);
   const view = readAs(treatNumbers(text, format, isJson, maskTreatment(numbers)), allOf(format));
   if (!mayHaveSadName(view.text)) {
@@ -216,10 +244,10 @@ function sentIn(
 }
 
 /** The places of the digits in a run. */
-function placesOf({ text }: View, { from, to }: Run): number[] {
+function placesOf(plain: string, { from, to }: Run): number[] {
   const places: number[] = [];
   for (let at = from; at < to; at++) {
-    if (isDigit(text.charCodeAt(at))) {
+    if (isDigit(plain.charCodeAt(at))) {
       places.push(at);
     }
   }
@@ -230,7 +258,7 @@ function placesOf({ text }: View, { from, to }: Run): number[] {
  * Replaces sent numbers of 8 or more digits in a reply's text, in linear time, wherever a run of digits contains them. A
  * JSON number becomes a text. A text without any of them is returned as it is.
  */
-export function replaceNumbers(text: string, format: ReplyFormat, sent: readonly Sent[]): string {
+export function replaceNumbers(text: string, given: ReplyFormat, sent: readonly Sent[]): string {
   const numbers = sent.filter(({ digits }) => digits.length >= SENT_MIN && onlyDigits(digits) === digits);
   if (numbers.length === 0) {
     return text;
@@ -238,12 +266,17 @@ export function replaceNumbers(text: string, format: ReplyFormat, sent: readonly
   const automaton = automatonOf(numbers.map(({ digits }) => digits));
   const byDigits = new Map(numbers.map(({ digits, shown }) => [digits, shown]));
   const treatment: Treatment = {
-    run(view, run, edits) {
+    run(view, run, plain) {
       const found = sentIn(run.digits, numbers, automaton);
-      const places = found.length === 0 ? [] : placesOf(view, run);
+      const places = found.length === 0 ? [] : placesOf(plain, run);
+      let replaced = '';
+      let done = run.from;
       for (const { digits, shown, end } of found) {
-        edits.replace(places[end - digits.length] ?? 0, (places[end - 1] ?? 0) + 1, shown);
+        replaced += writtenFrom(view, done, places[end - digits.length] ?? 0) + shown;
+        done = endOfCharacter(view.text, (places[end - 1] ?? 0) + 1);
       }
+      const last = endOfCharacter(view.text, run.to);
+      return found.length === 0 ? undefined : replaced + writtenFrom(view, done, last);
     },
     literal(literal, digits) {
       const whole = byDigits.get(digits ?? '');
@@ -251,5 +284,6 @@ export function replaceNumbers(text: string, format: ReplyFormat, sent: readonly
       return treated === literal ? undefined : treated;
     },
   };
+  const format = formatOf(text, given);
   return treatNumbers(text, format, format === 'json' && isJsonText(text), treatment);
 }

@@ -3,7 +3,7 @@ import { luhnCheckDigit } from '../card/luhn.ts';
 import { findNumber } from '../card/number.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { definedMembers, type JsonObject } from '../json/json.ts';
-import { MONTH, YEAR } from '../reply/cards.ts';
+import { MONTH, YEAR } from '../reply/expiry.ts';
 import { replyJson } from '../reply/json.ts';
 import { expiryOf, fourDigits, memberAs, textOf, twoDigits } from '../reply/stored-card.ts';
 

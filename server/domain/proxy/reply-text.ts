@@ -1,17 +1,14 @@
 import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { definedMembers, JsonNumber, type JsonValue } from '../json/json.ts';
+import { charsetLabel } from '../text/charset.ts';
 
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
-/** `charset` of a Content-Type, bare or in quotes. */
-const CHARSET = /;\s*charset\s*=\s*(?:"([^"\\]{1,64})"|([^\s;"]{1,64}))/i;
-
-function decoderFor(contentType: string | undefined, fatal: boolean): TextDecoder {
-  const found = CHARSET.exec(contentType ?? '');
-  const options = { fatal, ignoreBOM: true };
+function decoderFor(contentType: string | undefined): TextDecoder {
+  const options = { ignoreBOM: true };
   try {
-    return new TextDecoder((found?.[1] ?? found?.[2] ?? 'utf-8') as Label, options);
+    return new TextDecoder((charsetLabel(contentType) ?? 'utf-8') as Label, options);
   } catch {
     return new TextDecoder('utf-8', options);
   }
@@ -19,21 +16,12 @@ function decoderFor(contentType: string | undefined, fatal: boolean): TextDecode
 
 /** Decodes a reply by the charset of its Content-Type, or as UTF-8. Invalid bytes become U+FFFD; a byte order mark is kept. */
 export function replyText(body: Uint8Array, contentType: string | undefined): string {
-  return decoderFor(contentType, false).decode(body);
-}
-
-/** The same; undefined for invalid bytes. */
-export function exactReplyText(body: Uint8Array, contentType: string | undefined): string | undefined {
-  try {
-    return decoderFor(contentType, true).decode(body);
-  } catch {
-    return undefined;
-  }
+  return decoderFor(contentType).decode(body);
 }
 
 /** Tells whether a charset has two bytes a character. */
 export function isWide(contentType: string | undefined): boolean {
-  return decoderFor(contentType, false).encoding.startsWith('utf-16');
+  return decoderFor(contentType).encoding.startsWith('utf-16');
 }
 
 interface ReplyNotes {

@@ -1,4 +1,9 @@
-import { PROXY_METHODS, type ProxyMethod, WEBHOOK_SECRET_PATTERN } from '../../core/third-party.ts';
+import {
+  PROXY_METHODS,
+  type ProxyMethod,
+  WEBHOOK_SECRET_EXPECTED,
+  WEBHOOK_SECRET_PATTERN,
+} from '../../core/third-party.ts';
 import { type JsonObject, type JsonValue, jsonByteLength } from '../json/json.ts';
 import type { Template } from '../template/parse.ts';
 import { isIdentifier } from '../text/identifiers.ts';
@@ -168,7 +173,7 @@ const WEBHOOK_SECRET = new RegExp(WEBHOOK_SECRET_PATTERN);
 function readSecret(value: JsonValue, field: string): string {
   const secret = textAt(value, field, PROXY_LIMITS.webhookSecretMax);
   if (!WEBHOOK_SECRET.test(secret)) {
-    throw invalidAt(field, 'must be a text that a header can carry, or `whsec_` and Base64 with padding');
+    throw invalidAt(field, WEBHOOK_SECRET_EXPECTED);
   }
   return secret;
 }

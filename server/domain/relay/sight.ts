@@ -255,6 +255,14 @@ const ENCODED = /[%&\\][#\w]{1,20}/g;
 /** Escapes that could hide a name, and names of charsets that are not ASCII. */
 const UNREADABLE = /\\[ux\\]|%[0-9a-f]{2}|&[#a-z]|utf-?16|ucs-?2|unicode/i;
 
+/** A digit that is not of ASCII. */
+const FOREIGN_DIGIT = /(?!\d)[\p{Nd}\p{No}]/u;
+
+/** Tells whether the UTF-8 of a text in Latin-1 has digits of other scripts. */
+function hasForeignDigits(text: string): boolean {
+  return /[\x80-\xff]/.test(text) && FOREIGN_DIGIT.test(Buffer.from(text, 'latin1').toString());
+}
+
 /** Tells whether a text has so many digits without a letter between them, except letters of encoded characters. */
 function hasDigits(text: string, wanted: number): boolean {
   const plain = text.replace(ENCODED, (mark) => mark.replace(/[a-z]/gi, ''));
@@ -267,7 +275,7 @@ function mayHaveNumber(text: string, { sight, numbers, sent }: Showing): boolean
     sight === 'masked'
       ? [CARD_DIGITS_MIN, ...numbers.map(({ length }) => length)]
       : sent.map(({ digits }) => digits.length);
-  return lengths.length > 0 && hasDigits(text, Math.min(...lengths));
+  return lengths.length > 0 && (hasDigits(text, Math.min(...lengths)) || hasForeignDigits(text));
 }
 
 /** Tells whether a text of Latin-1 contains one of these values, or a character that could escape one. */

@@ -1,94 +1,405 @@
+import { VaultError } from '../../core/errors.ts';
+import { cardBrand } from '../card/brand.ts';
 import { cardDigits, onlyDigits } from '../card/digits.ts';
 import { passesLuhn } from '../card/luhn.ts';
-import { type CardRole, cardRole } from '../card/names.ts';
-import { type Leaf, sharedDepth, type Value } from './leaves.ts';
+import { type CardRole, cardRole, isOtherNumber, type NamedRole, rolesWithin } from '../card/names.ts';
+import { isFloating } from '../card/number.ts';
+import { cardRuns } from '../card/runs.ts';
+import { isSadName } from '../card/sensitive-names.ts';
+import { remembered } from '../text/remembered.ts';
+import { isSchemaMonth, type Part, readExpiry, readMonth, readYear } from './expiry.ts';
+import { NO_CARD, textLeaves } from './free-text.ts';
+import { jsonLeaves } from './json.ts';
+import {
+  type Branch,
+  branchOf,
+  createPlaces,
+  type Leaf,
+  partOf,
+  sharedDepth,
+  trimmed,
+  type Value,
+} from './leaves.ts';
+import { xmlLeaves } from './xml.ts';
 
-/** A leaf whose name gives it a role, with a value that is valid for the role. */
+/** A value with its role; a weak one only counts next to a number. */
 interface Candidate extends Leaf {
   readonly role: CardRole;
   readonly strong: boolean;
+  /** Of numbers. */
+  readonly rank: number;
+  /** The parts of an expiry. */
+  readonly month?: Value | undefined;
+  readonly year?: Value | undefined;
 }
 
-/** The leaves that make up the card of a reply. */
+/** The leaves that make up the card of a text. */
 export interface FoundCard {
   readonly number: Candidate;
-  /** Other places with card numbers and verification codes, of this card or of others. */
-  readonly others: readonly Candidate[];
-  readonly cvv: Candidate | undefined;
-  readonly month: Candidate | undefined;
-  readonly year: Candidate | undefined;
-  readonly expiry: Candidate | undefined;
-  readonly holder: Candidate | undefined;
+  /** Other places with card numbers, of this card or of others. */
+  readonly numbers: readonly Candidate[];
+  /** Other places with codes. */
+  readonly codes: readonly Candidate[];
+  readonly cvv: Value | undefined;
+  readonly month: Value | undefined;
+  readonly year: Value | undefined;
+  readonly holder: Value | undefined;
+  /** First and last name joined, where the text has no whole one. */
+  readonly joinedHolder: string | undefined;
 }
 
 const DIGITS_MIN = 12;
 const DIGITS_MAX = 19;
+const NUMBER_CHARACTERS_MAX = 64;
 const CVV = /^\d{3,4}$/;
-export const MONTH = /^(?:0?[1-9]|1[0-2])$/;
-export const YEAR = /^(?:20)?\d\d$/;
-/** With a letter, without control characters and characters that XML cannot contain. */
-const HOLDER = /^(?=.*\p{L})[^\p{Cc}\p{Cn}\p{Cs}]{1,255}$/u;
+const DIGIT = /\p{Nd}/u;
+/** With a letter, without control characters, characters that XML cannot contain, and entities that are not known. */
+const HOLDER = /^(?=.*\p{L})(?!.*&\w{1,31};)[^\p{Cc}\p{Cn}\p{Cs}]{1,255}$/u;
 /** The most numbers that compete for a value. */
 const NUMBERS_MAX = 64;
 
-function hasCardLength(text: string): boolean {
-  const length = text.length > 64 ? 0 : (cardDigits(text)?.length ?? 0);
-  return length >= DIGITS_MIN && length <= DIGITS_MAX;
-}
+/**
+ * Ranks of numbers; of equal ones the first is the card. Those of `other` things, and weak ones that fit `none`, are no
+ * card, but must not stay readable.
+ */
+const RANK = { other: -1, none: 0, unnamed: 1, gift: 2, weak: 3, strong: 4, valid: 5 } as const;
 
-/** Tells whether a text passes Luhn and has the length of card numbers, with digits, spaces and dashes only. */
-export function isCard(text: string): boolean {
-  return hasCardLength(text) && passesLuhn(cardDigits(text) ?? '');
-}
+const GIFT = /gift|voucher|loyalty/i;
+const isGiftName = remembered((name) => GIFT.test(name));
+const isKindName = remembered((name) => /type|kind|brand|scheme|method/i.test(name));
+/** Members of an object that name another member of it, which is the value: `{ "name": "cvv", "value": "123" }`. */
+const isLabelName = remembered((name) =>
+  /^(?:name|key|field|field_?name|label|id|code|param(?:eter)?|attribute|title)$/i.test(name),
+);
+const isSensitiveName = remembered(isSadName);
+const VALUE_NAMES = /^(?:value|val|text|content|answer|string_?value)$/i;
+const LABEL = /^[a-z_]\D{1,60}\d{0,2}$/i;
 
-const FITS: Readonly<Record<CardRole, (text: string) => boolean>> = {
-  number: hasCardLength,
-  cvv: (text) => CVV.test(text),
-  month: (text) => MONTH.test(text),
-  year: (text) => YEAR.test(text),
-  expiry: (text) => text.length <= 40 && text !== '',
-  holder: (text) => HOLDER.test(text) && onlyDigits(text).length < DIGITS_MIN,
-};
+/** Track data (ISO/IEC 7813): both tracks by their sentinels, and the second without them. */
+const TRACK = /B\d{12,19}\^[^^\r\n]{2,45}\^\d{3}|;\d{12,19}=\d{4}|(?<!\d)(\d{12,19})=\d{7}/gi;
+const TRACK_PART = /\d{12}[=^]/;
+const TRACK_NAME = /track|stripe|swipe/i;
 
-/** Excludes the white space around a value from its place. */
-function trimmed(leaf: Leaf, text: string): Leaf {
-  let { start, end } = leaf;
-  while (start < end && text.charAt(start).trim() === '') {
-    start++;
+/** Throws `track_data_refused` for a text with the data of a magnetic stripe. */
+function rejectTracks(text: string): void {
+  if (TRACK_PART.test(text)) {
+    for (const [, digits] of text.matchAll(TRACK)) {
+      if (digits === undefined || passesLuhn(digits)) {
+        throw new VaultError('track_data_refused');
+      }
+    }
   }
-  while (end > start && text.charAt(end - 1).trim() === '') {
-    end--;
-  }
-  return start === leaf.start && end === leaf.end ? leaf : { ...leaf, value: leaf.value.trim(), start, end };
 }
 
-function candidates(leaves: readonly Leaf[], text: string): Candidate[] {
-  return leaves.flatMap((leaf) => {
-    const named = cardRole(leaf.name, leaf.branch.name);
-    const inner = named && trimmed(leaf, text);
-    return inner && FITS[named.role](inner.value) ? [{ ...inner, ...named }] : [];
-  });
+/** What is noted of the objects of a text before its values are read. */
+interface Objects {
+  /** The leaves that name the value of their object, and those that name the next one of their list. */
+  readonly labels: ReadonlyMap<Branch | Leaf, Leaf>;
+  readonly gifts: ReadonlySet<Branch>;
+  /** Whether branches are within a member with the name of sensitive data. */
+  readonly sensitive: Map<Branch, boolean>;
+}
+
+function isLabel(value: string): boolean {
+  return LABEL.test(value) && cardRole(value)?.strong === true;
+}
+
+function readObjects(leaves: readonly Leaf[]): Objects {
+  const labels = new Map<Branch | Leaf, Leaf>();
+  const gifts = new Set<Branch>();
+  let before: Leaf | undefined;
+  for (const leaf of leaves) {
+    const { name, branch, value } = leaf;
+    if (leaf.isAside === true) {
+      continue;
+    }
+    if (before?.branch === branch && before.name === name && isLabel(before.value)) {
+      labels.set(leaf, before);
+    }
+    before = leaf;
+    if (isLabelName(name) && isLabel(value)) {
+      labels.set(branch, leaf);
+    } else if (isKindName(name) && GIFT.test(value)) {
+      gifts.add(branch);
+    }
+  }
+  return { labels, gifts, sensitive: new Map() };
+}
+
+function isSensitive(branch: Branch, known: Map<Branch, boolean>): boolean {
+  let found = known.get(branch);
+  if (found === undefined) {
+    found = isSensitiveName(branch.name) || (branch.up !== undefined && isSensitive(branch.up, known));
+    known.set(branch, found);
+  }
+  return found;
+}
+
+/** A leaf under the name that its object gives it. */
+function labelled(leaf: Leaf, { labels }: Objects): Leaf {
+  if (labels.size === 0) {
+    return leaf;
+  }
+  const { branch, own } = leaf;
+  const label = labels.get(leaf) ?? (VALUE_NAMES.test(leaf.name) ? labels.get(branch) : undefined);
+  if (label !== undefined) {
+    return { ...leaf, name: label.value, branch: branch.up ?? branch };
+  }
+  const ownLabel = own && labels.get(own);
+  return ownLabel === undefined ? leaf : { ...leaf, name: ownLabel.value };
+}
+
+/** Tells whether more digits follow a card number that passes Luhn without them: a code, or an expiry. */
+function hasMoreBehind(text: string, digits: string): boolean {
+  const [first] = passesLuhn(digits) ? [] : cardRuns(text);
+  return first !== undefined && first.digits.length < digits.length && digits.startsWith(first.digits);
 }
 
 /**
- * Finds the card in the leaves of a reply by names and by nearness: of several numbers the first that passes Luhn,
- * otherwise the first by name, with the code, expiry and holder that are nearest to it and to no other number.
- * Undefined without a number.
+ * The text of a number with digits, spaces and dashes only; undefined for any other text, for zeros alone, for a number
+ * in floating notation, and for one with more behind it.
  */
-export function findCard(leaves: readonly Leaf[], text: string): FoundCard | undefined {
-  const all = candidates(leaves, text);
-  const numbers = all.filter(({ role }) => role === 'number');
-  const number = numbers.find(({ value }) => isCard(value)) ?? numbers.find(({ strong }) => strong);
-  if (number === undefined) {
+function numberText(value: string): string | undefined {
+  if (value.length > NUMBER_CHARACTERS_MAX || isFloating(value)) {
     return undefined;
   }
-  const rivals = numbers.slice(0, NUMBERS_MAX).filter(({ value }) => value !== number.value);
-  const nearest = (role: CardRole): Candidate | undefined => {
+  const text = /^[\d -]*$/.test(value)
+    ? value
+    : value
+        .normalize('NFKC')
+        .replaceAll('&nbsp;', ' ')
+        .replaceAll(/[\s.]/g, ' ')
+        .replaceAll(/\p{Pd}/gu, '-')
+        .replaceAll(/\p{Cf}/gu, '')
+        .trim();
+  const digits = cardDigits(text) ?? '';
+  return digits.length >= DIGITS_MIN &&
+    digits.length <= DIGITS_MAX &&
+    /[1-9]/.test(digits) &&
+    !hasMoreBehind(text, digits)
+    ? text
+    : undefined;
+}
+
+/** The rank of a number by its name: a weak one must be one of a network. */
+function rankOf(text: string, strong: boolean, isGift: boolean): number {
+  const isValid = passesLuhn(onlyDigits(text));
+  if (strong) {
+    return isGift ? RANK.gift : isValid ? RANK.valid : RANK.strong;
+  }
+  return isValid && cardBrand(text) !== undefined ? (isGift ? RANK.gift : RANK.weak) : RANK.none;
+}
+
+/** Parts of a leaf, each with the digits that it says. */
+function partValue(leaf: Leaf, text: string, { from, to, value }: Part): Value {
+  const part = partOf(leaf, text, from, to);
+  return part.value === value ? part : { value, start: part.start, end: part.end };
+}
+
+/** The candidate that a leaf is by its name; undefined if its value does not fit. */
+function namedCandidate(
+  leaf: Leaf,
+  text: string,
+  { role, strong }: NamedRole,
+  gifts: ReadonlySet<Branch>,
+): Candidate | undefined {
+  const { value, name, branch } = leaf;
+  const made = { ...leaf, role, strong, rank: RANK.none };
+  switch (role) {
+    case 'number': {
+      const number = numberText(value);
+      const isGift = gifts.has(branch) || isGiftName(branch.name) || isGiftName(name);
+      const write = number === value ? leaf.write : undefined;
+      return number === undefined
+        ? undefined
+        : { ...made, value: number, write, rank: rankOf(number, strong, isGift) };
+    }
+    case 'cvv':
+    case 'secret':
+      return CVV.test(value) ? made : undefined;
+    case 'month': {
+      const month = readMonth(value);
+      return month && { ...made, ...partValue(leaf, text, month) };
+    }
+    case 'year': {
+      const year = readYear(value);
+      return year && { ...made, ...partValue(leaf, text, year) };
+    }
+    case 'expiry': {
+      if (isSchemaMonth(value)) {
+        return namedCandidate(leaf, text, { role: 'month', strong }, gifts);
+      }
+      const found = readExpiry(value, name);
+      return (
+        found && {
+          ...made,
+          month: partValue(leaf, text, found.month),
+          year: partValue(leaf, text, found.year),
+        }
+      );
+    }
+    default:
+      return HOLDER.test(value) && onlyDigits(value).length < DIGITS_MIN ? made : undefined;
+  }
+}
+
+/** A number in a text that gives it no name, or that of something else. */
+function unnamedCandidate(leaf: Leaf, { name, branch }: Leaf): Candidate {
+  const value = numberText(leaf.value) ?? leaf.value;
+  const isCard = leaf.name === '' && cardBrand(value) !== undefined && !isOtherNumber(name, branch.name);
+  return {
+    ...{ ...leaf, value, write: value === leaf.value ? leaf.write : undefined },
+    ...{ role: 'number', strong: false, rank: isCard ? RANK.unnamed : RANK.other },
+  };
+}
+
+/** How deep a text is: texts within texts are read one level deep, and numbers and labels in those as well. */
+type Level = 'outer' | 'inner' | 'text';
+
+/** Texts that are shorter, or have fewer digits, hold nothing. */
+const INNER_MIN = 6;
+const MAY_HOLD = /\d\D?\d\D?\d/;
+
+/** The leaves of a text within a text. */
+function innerLeaves({ value, name, branch }: Leaf, level: Level): readonly [Level, readonly Leaf[]] {
+  const first = level === 'outer' ? value.trimStart().charAt(0) : '';
+  const within = branchOf(name, branch);
+  const leaves =
+    first === '{' || first === '['
+      ? jsonLeaves(value, within)
+      : first === '<'
+        ? xmlLeaves(value, within)
+        : undefined;
+  return leaves === undefined ? ['text', textLeaves(value, within)] : ['inner', leaves];
+}
+
+/** The candidates of a text within a text, in the places of the outer one. */
+function innerCandidates(leaf: Leaf, text: string, level: Level): readonly Candidate[] {
+  const [inner, leaves] = innerLeaves(leaf, level);
+  if (leaves.length === 0) {
+    return [];
+  }
+  const placeOf = createPlaces(leaf, text);
+  const moved = ({ value, start, end, write }: Value): Value => ({
+    ...{ value, start: placeOf(start), end: placeOf(end) },
+    // A tag is written in the notation of the outer text alone.
+    write: write?.(value) === value ? leaf.write : undefined,
+  });
+  return candidatesOf(leaves, leaf.value, inner, leaf).map((found) => ({
+    ...found,
+    // What stands beside a text belongs to the numbers in it.
+    own: inner === 'text' ? leaf.branch : found.own,
+    ...moved(found),
+    month: found.month && moved(found.month),
+    year: found.year && moved(found.year),
+  }));
+}
+
+/** The candidates of a leaf that is none by its name. `around`: the leaf of an outer text that it is in. */
+function otherCandidates(
+  leaf: Leaf,
+  text: string,
+  level: Level,
+  around: Leaf | undefined,
+  isSecret: boolean,
+): readonly Candidate[] {
+  const { name, value } = leaf;
+  if (level === 'text') {
+    return name === '' || name === NO_CARD ? [unnamedCandidate(leaf, around ?? leaf)] : [];
+  }
+  if (isSecret) {
+    rejectNamedTrack(leaf);
+    return DIGIT.test(value) ? [{ ...leaf, role: 'secret', strong: true, rank: RANK.none }] : [];
+  }
+  if (value.length < INNER_MIN || !MAY_HOLD.test(value)) {
+    return [];
+  }
+  rejectTracks(value);
+  return innerCandidates(leaf, text, level);
+}
+
+/** Codes and numbers of what is no part of the message. */
+function asideCandidates(leaf: Leaf, text: string, level: Level): Candidate[] {
+  return otherCandidates(leaf, text, level, undefined, false).flatMap((found): Candidate[] => {
+    const { role, strong } = found;
+    return role === 'number'
+      ? [{ ...found, rank: RANK.other }]
+      : strong && (role === 'cvv' || role === 'secret')
+        ? [{ ...found, role: 'secret' }]
+        : [];
+  });
+}
+
+function isSecretRole(named: NamedRole | null): boolean {
+  return named?.strong === true && (named.role === 'cvv' || named.role === 'secret');
+}
+
+/** The candidates among leaves, in order. */
+function candidatesOf(
+  leaves: readonly Leaf[],
+  text: string,
+  level: Level,
+  around: Leaf | undefined,
+): Candidate[] {
+  const objects = readObjects(leaves);
+  const found: Candidate[] = [];
+  let within: Branch | undefined;
+  let roleOf = cardRole;
+  for (const each of leaves) {
+    const leaf = trimmed(labelled(each, objects), text);
+    const { name, branch, value } = leaf;
+    if (value === '' || objects.labels.get(branch) === each) {
+      continue;
+    }
+    if (each.isAside === true) {
+      found.push(...asideCandidates(leaf, text, level));
+      continue;
+    }
+    if (branch !== within) {
+      within = branch;
+      roleOf = rolesWithin(branch.name, branch.up?.name ?? '');
+    }
+    const named = name === NO_CARD ? null : roleOf(name);
+    const isInexact = each.isInexact === true;
+    const candidate =
+      named === null || isInexact ? undefined : namedCandidate(leaf, text, named, objects.gifts);
+    if (candidate !== undefined) {
+      found.push(candidate);
+      continue;
+    }
+    const isSecret = isSecretRole(named) || isSensitive(branch, objects.sensitive);
+    if (isInexact && !isSecret) {
+      continue;
+    }
+    for (const other of otherCandidates(leaf, text, level, around, isSecret)) {
+      found.push(other);
+    }
+  }
+  return found;
+}
+
+/** Throws `track_data_refused` for a member with the name of a track and a card number in it. */
+function rejectNamedTrack({ name, value }: Leaf): void {
+  rejectTracks(value);
+  if (TRACK_NAME.test(name) && cardRuns(value.replace(/\D+/g, '\n')).length > 0) {
+    throw new VaultError('track_data_refused');
+  }
+}
+
+/** The code, month, year or the like that is nearest to the card's number and to no other one. */
+function createNearest(
+  all: readonly Candidate[],
+  number: Candidate,
+): (role: CardRole) => Candidate | undefined {
+  const rivals = all
+    .filter(({ role, rank, value }) => role === 'number' && rank > RANK.other && value !== number.value)
+    .slice(0, NUMBERS_MAX);
+  return (role) => {
     let best: Candidate | undefined;
     let bestRank = -1;
     for (const candidate of all) {
       const { branch, strong } = candidate;
-      if (candidate.role !== role || !(strong || branch === number.branch)) {
+      if (candidate.role !== role || !(strong || branch === number.branch || branch === number.own)) {
         continue;
       }
       const near = sharedDepth(branch, number.branch);
@@ -100,55 +411,60 @@ export function findCard(leaves: readonly Leaf[], text: string): FoundCard | und
     }
     return best;
   };
-  const cvv = nearest('cvv');
-  return {
-    number,
-    others: all.filter((one) => one !== number && one !== cvv && isSecret(one)),
-    cvv,
-    month: nearest('month'),
-    year: nearest('year'),
-    expiry: nearest('expiry'),
-    holder: nearest('holder'),
-  };
 }
 
-/** Tells whether a place must not stay readable in the stored reply. */
-function isSecret({ role, strong }: Candidate): boolean {
-  return role === 'number' || (role === 'cvv' && strong);
+type Nearest = ReturnType<typeof createNearest>;
+
+/** Month and year, of one value if that is an expiry by its name and they are not by theirs. */
+function expiryOf(nearest: Nearest): Pick<FoundCard, 'month' | 'year'> {
+  const [month, year, expiry] = [nearest('month'), nearest('year'), nearest('expiry')];
+  const isNamed = month?.strong === true && year?.strong === true;
+  return expiry === undefined || isNamed ? { month, year } : { month: expiry.month, year: expiry.year };
 }
 
-/** Separators of month and year, also as JSON, XML and forms write them. */
-const BETWEEN = String.raw`(?:[\s+/.-]|\\/|%2[0f]|&#(?:47|x2f);){1,5}`;
-const MONTH_1 = '(?<month>0?[1-9]|1[0-2])';
-const MONTH_2 = '(?<month>0[1-9]|1[0-2])';
-
-const EXPIRY_FORMS: readonly RegExp[] = [
-  `^${MONTH_1}${BETWEEN}(?<year>20\\d\\d|\\d\\d)$`,
-  `^(?<year>20\\d\\d)${BETWEEN}${MONTH_1}(?:${BETWEEN}\\d{1,2}(?:[T ].*)?)?$`,
-  `^${MONTH_2}(?<year>20\\d\\d|\\d\\d)$`,
-  `^(?<year>20\\d\\d|\\d\\d)${MONTH_2}$`,
-].map((form) => new RegExp(form, 'di'));
+/** The holder as a whole; otherwise first and last name joined. A name beside a last name is a first name. */
+function holderOf(all: readonly Candidate[], nearest: Nearest): Pick<FoundCard, 'holder' | 'joinedHolder'> {
+  const holder = nearest('holder');
+  const lastOf = (first: Candidate): Candidate | undefined =>
+    all.find(({ role, branch }) => role === 'last' && branch === first.branch);
+  const first = holder ?? nearest('first');
+  const last = first && lastOf(first);
+  if (holder !== undefined && (last === undefined || !/^name$/i.test(holder.name))) {
+    return { holder, joinedHolder: undefined };
+  }
+  const joinedHolder = first && last && `${first.value} ${last.value}`;
+  return { holder: undefined, joinedHolder };
+}
 
 /**
- * Month and year of the expiry at a place of a text: `12/27`, `12/2027`, `2027-12`, `2027-12-31`, `1227`, `122027`,
- * `202712` and, if the first two digits are no month, `2712`.
+ * Finds the card in the leaves of a text by names and by nearness: the number with the best name, of several the first,
+ * with the code, expiry and holder that are nearest to it and to no other number. Undefined without a number. Throws
+ * `track_data_refused`, and what the readers of texts within the text throw.
  */
-export function splitExpiry(
-  text: string,
-  { start, end, write }: Omit<Value, 'value'>,
-): { readonly month: Value; readonly year: Value } | undefined {
-  const source = text.slice(start, end);
-  const part = ([from, to]: [number, number]): Value => ({
-    value: source.slice(from, to),
-    start: start + from,
-    end: start + to,
-    write,
-  });
-  for (const form of EXPIRY_FORMS) {
-    const { month, year } = form.exec(source)?.indices?.groups ?? {};
-    if (month !== undefined && year !== undefined) {
-      return { month: part(month), year: part(year) };
-    }
+export function findCard(leaves: readonly Leaf[], text: string, level: Level): FoundCard | undefined {
+  rejectTracks(text);
+  const all = candidatesOf(leaves, text, level, undefined);
+  const numbers = all.filter(({ role }) => role === 'number');
+  const number = numbers.reduce<Candidate | undefined>(
+    (best, each) => (each.rank > (best?.rank ?? RANK.none) ? each : best),
+    undefined,
+  );
+  if (number === undefined) {
+    return undefined;
   }
-  return undefined;
+  const nearest = createNearest(all, number);
+  const cvv = nearest('cvv');
+  const objects = new Set(
+    numbers.flatMap(({ branch, own }) => (own === undefined ? [branch] : [branch, own])),
+  );
+  const isCode = ({ role, strong, branch }: Candidate): boolean =>
+    (role === 'cvv' || role === 'secret') && (strong || objects.has(branch));
+  return {
+    number,
+    numbers: numbers.filter((one) => one !== number),
+    codes: all.filter((one) => one !== cvv && isCode(one)),
+    cvv,
+    ...expiryOf(nearest),
+    ...holderOf(all, nearest),
+  };
 }

@@ -1,13 +1,20 @@
-/** A value of a reply, and the place of its source in the text, without quotes. */
+/** How a format writes characters of its values: each match of the pattern is read as a part of the value. */
+export interface Notation {
+  /** With the flag `g`. */
+  readonly pattern: RegExp;
+  readonly read: (match: string) => string;
+}
+
+/** A value of a text, and the place of its source in it, without quotes. */
 export interface Value {
   readonly value: string;
   readonly start: number;
   readonly end: number;
-  /** Output of a tag `{{x}}` in this place for a text; undefined if only a raw tag reproduces the source. */
+  /** Output of a tag `{{x}}` in this place for a text; undefined if no such tag reproduces the source. */
   readonly write?: ((text: string) => string) | undefined;
 }
 
-/** An object, list or element around values; compared by identity. */
+/** An object, list, row or element around values; compared by identity. */
 export interface Branch {
   readonly name: string;
   readonly up: Branch | undefined;
@@ -18,9 +25,21 @@ export interface Branch {
 export interface Leaf extends Value {
   readonly name: string;
   readonly branch: Branch;
+  /** The element whose text it is, around the attributes. */
+  readonly own?: Branch | undefined;
+  readonly notation?: Notation | undefined;
+  /** It is no part of the message, as a comment: what it says is of no card, but must not stay readable. */
+  readonly isAside?: true;
+  /** A number that is no whole one: no value of a card, but a code must not stay readable. */
+  readonly isInexact?: true;
 }
 
-/** The outermost branch of every reply. */
+/** Output of a tag where nothing is escaped. */
+export function asIs(text: string): string {
+  return text;
+}
+
+/** The outermost branch of every text. */
 export const ROOT: Branch = { name: '', up: undefined, depth: 0 };
 
 export function branchOf(name: string, up: Branch): Branch {
@@ -38,4 +57,53 @@ export function sharedDepth(one: Branch, other: Branch): number {
     }
   }
   return a.depth;
+}
+
+/** Reads the notations of a source. */
+export function readNotation(source: string, { pattern, read }: Notation): string {
+  return source.replace(pattern, (match) => read(match));
+}
+
+/** Gives the place in the text of each character of a leaf's value, and of its end. */
+export function createPlaces({ value, start, end, notation }: Leaf, text: string): (at: number) => number {
+  // No notation is shorter than what it stands for.
+  if (notation === undefined || value.length === end - start) {
+    return (at) => start + at;
+  }
+  const places = new Int32Array(value.length + 1);
+  let at = 0;
+  let done = start;
+  for (const { 0: match, index } of text.slice(start, end).matchAll(notation.pattern)) {
+    while (done < start + index) {
+      places[at++] = done++;
+    }
+    for (let units = notation.read(match).length; units > 0; units--) {
+      places[at++] = done;
+    }
+    done = start + index + match.length;
+  }
+  while (done <= end) {
+    places[at++] = done++;
+  }
+  return (index) => places[index] ?? end;
+}
+
+/** The part of a leaf from one character of its value to before another. */
+export function partOf<T extends Leaf>(leaf: T, text: string, from: number, to: number): T {
+  if (from === 0 && to === leaf.value.length) {
+    return leaf;
+  }
+  const placeOf = createPlaces(leaf, text);
+  return { ...leaf, value: leaf.value.slice(from, to), start: placeOf(from), end: placeOf(to) };
+}
+
+/** A leaf without the white space around its value. */
+export function trimmed(leaf: Leaf, text: string): Leaf {
+  const { value } = leaf;
+  const inner = value.trim();
+  if (inner.length === value.length) {
+    return leaf;
+  }
+  const from = value.length - value.trimStart().length;
+  return partOf(leaf, text, from, from + inner.length);
 }

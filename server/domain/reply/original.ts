@@ -40,9 +40,9 @@ export class Original {
   }
 
   /** Keeps places that do not overlap earlier replacements. They are given in ascending order. */
-  keepFree(name: string, places: Iterable<readonly [start: number, end: number]>): void {
+  keepFree(name: string, places: Iterable<{ readonly start: number; readonly end: number }>): void {
     const isFree = this.#createFreeCheck();
-    for (const [start, end] of places) {
+    for (const { start, end } of places) {
       if (isFree(start, end)) {
         this.keepPlace(name, start, end);
       }

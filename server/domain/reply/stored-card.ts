@@ -4,7 +4,7 @@ import { cardDigits } from '../card/digits.ts';
 import { type CardRole, cardRole } from '../card/names.ts';
 import { findNumber } from '../card/number.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-import { MONTH, splitExpiry, YEAR } from './cards.ts';
+import { MONTH, readExpiry, YEAR } from './expiry.ts';
 
 /** The part of a card that may be shown without its passphrase, if its key allows it; missing members are left out. */
 export interface CardSummary {
@@ -30,7 +30,7 @@ export function textOf(value: JsonValue | undefined): string | undefined {
 /** The first member of the object itself whose name gives it this role; `code` alone is no verification code. */
 export function memberAs(object: JsonObject, role: CardRole): string | undefined {
   for (const [name, value] of object) {
-    const named = cardRole(name, '');
+    const named = cardRole(name);
     const text = named?.role === role && (named.strong || role !== 'cvv') ? textOf(value) : undefined;
     if (text !== undefined) {
       return text;
@@ -54,7 +54,7 @@ export function expiryOf(object: JsonObject): [month: string, year: string] | un
     return [twoDigits(month), fourDigits(year)];
   }
   const whole = memberAs(object, 'expiry') ?? '';
-  const split = splitExpiry(whole, { start: 0, end: whole.length });
+  const split = readExpiry(whole);
   return split && [twoDigits(split.month.value), fourDigits(split.year.value)];
 }
 

@@ -1,34 +1,44 @@
+import { VaultError } from '../../core/errors.ts';
 import { escapeXml } from '../template/escape.ts';
-import { type Branch, branchOf, type Leaf, ROOT } from './leaves.ts';
+import { type Branch, branchOf, type Leaf, type Notation, ROOT, readNotation } from './leaves.ts';
 
-/** An open element with its last piece of text. */
+/** An open element. */
 interface Open {
   readonly tag: string;
   readonly branch: Branch;
-  piece: { readonly start: number; readonly end: number; readonly cdata: boolean } | undefined;
-  /** It contains more than one piece of text. */
-  mixed: boolean;
+  /** The place of its first piece of text among the leaves; -1 before there is one. */
+  piece: number;
 }
 
 const DEPTH_MAX = 64;
+/** The name of a part of an element's text. */
+const PIECE = '#piece';
 
 const TOKEN =
-  /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!\[CDATA\[(?<cdata>[\s\S]*?)\]\]>|<\/(?<close>[^\s<>/=]+)\s*>|<(?<open>[^\s<>/=!?]+)(?<attributes>(?:\s+[^\s<>/=]+\s*=\s*(?:"[^"<]*"|'[^'<]*')){0,256})\s*(?<empty>\/?)>|(?<text>[^<]+)/y;
+  /<!--(?<comment>[\s\S]*?)-->|<\?(?<instruction>[\s\S]*?)\?>|<!\[CDATA\[(?<cdata>[\s\S]*?)\]\]>|<\/(?<close>[^\s<>/=]+)\s*>|<(?<open>[^\s<>/=!?]+)(?<attributes>(?:\s+[^\s<>/=]+\s*=\s*(?:"[^"<]*"|'[^'<]*')){0,256})\s*(?<empty>\/?)>|(?<doctype><!(?:DOCTYPE|doctype)\s+[^\s<>[\]"']+(?:\s+(?:PUBLIC\s*(?:"[^"]*"|'[^']*')|SYSTEM|public\s*(?:"[^"]*"|'[^']*'))(?:\s*(?:"[^"]*"|'[^']*'))?)?\s*>)|(?<text>[^<]+)/y;
 const ATTRIBUTE = /\s([^\s<>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
-const DOCTYPE = /<!DOCTYPE/i;
+/** Characters with a meaning in a document type. */
+const DOCTYPE_MARK = /["'[>]/g;
 const REFERENCE = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi;
+
+const ONE_REFERENCE = new RegExp(`^${REFERENCE.source}$`, 'i');
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Replaces character references and the five named entities of XML. */
+function readReference(match: string): string {
+  const [, decimal, hex, name] = ONE_REFERENCE.exec(match) ?? [];
+  if (name !== undefined) {
+    return ENTITIES[name.toLowerCase()] ?? match;
+  }
+  const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
+  return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : match;
+}
+
+/** Character references and the five named entities of XML. */
+const XML_NOTATION: Notation = { pattern: REFERENCE, read: readReference };
+
 function decode(source: string): string {
-  return source.replace(REFERENCE, (whole, decimal?: string, hex?: string, name?: string) => {
-    if (name !== undefined) {
-      return ENTITIES[name] ?? whole;
-    }
-    const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
-    return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : whole;
-  });
+  return source.includes('&') ? readNotation(source, XML_NOTATION) : source;
 }
 
 function localName(name: string): string {
@@ -39,7 +49,7 @@ function readAttributes(source: string, offset: number, branch: Branch, leaves: 
   for (const match of source.matchAll(ATTRIBUTE)) {
     const raw = match[2] ?? match[3] ?? '';
     const end = offset + match.index + match[0].length - 1;
-    const place = { start: end - raw.length, end, write: escapeXml };
+    const place = { start: end - raw.length, end, write: escapeXml, notation: XML_NOTATION };
     leaves.push({ name: localName(match[1] ?? ''), branch, value: decode(raw), ...place });
   }
 }
@@ -48,51 +58,56 @@ interface Reading {
   readonly text: string;
   readonly leaves: Leaf[];
   readonly open: Open[];
+  readonly root: Branch;
   roots: number;
 }
 
-/** Adds a piece of text to the innermost element; false outside of the root. */
-function addText({ open }: Reading, start: number, end: number, cdata: boolean): boolean {
+/**
+ * Adds a piece of text to the innermost element; false outside of the root. One of several pieces is not its value.
+ */
+function addText({ text, leaves, open }: Reading, start: number, end: number, cdata: boolean): boolean {
   const inside = open.at(-1);
-  if (inside !== undefined) {
-    inside.mixed = inside.piece !== undefined;
-    inside.piece = { start, end, cdata };
+  if (inside === undefined) {
+    return false;
   }
-  return inside !== undefined;
+  const { branch } = inside;
+  const raw = text.slice(start, end);
+  const read = cdata ? { value: raw } : { value: decode(raw), write: escapeXml, notation: XML_NOTATION };
+  const named = { name: branch.name, branch: branch.up ?? ROOT, own: branch };
+  const first = leaves[inside.piece];
+  if (first === undefined) {
+    inside.piece = leaves.length;
+    leaves.push({ ...named, start, end, ...read });
+  } else {
+    leaves[inside.piece] = { ...first, name: PIECE, branch };
+    leaves.push({ name: PIECE, branch, start, end, ...read });
+  }
+  return true;
 }
 
 function readOpenTag(reading: Reading, start: number, groups: Readonly<Record<string, string>>): boolean {
   const { open: tag = '', attributes = '', empty } = groups;
   const inside = reading.open.at(-1);
-  const branch = branchOf(localName(tag), inside?.branch ?? ROOT);
+  const branch = branchOf(localName(tag), inside?.branch ?? reading.root);
   readAttributes(attributes, start + 1 + tag.length, branch, reading.leaves);
   reading.roots += inside === undefined ? 1 : 0;
   if (empty === '') {
-    reading.open.push({ tag, branch, piece: undefined, mixed: false });
+    reading.open.push({ tag, branch, piece: -1 });
   }
-  return reading.roots === 1 && branch.depth <= DEPTH_MAX;
-}
-
-/** Closes an element; it is a leaf if its text is one piece. */
-function readCloseTag({ text, leaves, open }: Reading, tag: string): boolean {
-  const inside = open.pop();
-  if (inside?.tag !== tag) {
-    return false;
-  }
-  const { branch, piece, mixed } = inside;
-  if (piece !== undefined && !mixed) {
-    const { start, end, cdata } = piece;
-    const raw = text.slice(start, end);
-    const value = cdata ? raw : decode(raw);
-    const write = cdata ? undefined : escapeXml;
-    leaves.push({ name: branch.name, branch: branch.up ?? ROOT, value, start, end, write });
-  }
-  return true;
+  return reading.roots === 1 && reading.open.length <= DEPTH_MAX;
 }
 
 /** Processes one token; false if the document is not well-formed. */
 function readToken(reading: Reading, start: number, end: number, groups: Record<string, string>): boolean {
-  const { cdata, close, open, text } = groups;
+  const { cdata, close, comment, doctype, instruction, open, text } = groups;
+  const aside = comment ?? instruction;
+  if (aside !== undefined) {
+    const to = end - (comment === undefined ? 2 : 3);
+    const branch = reading.open.at(-1)?.branch ?? reading.root;
+    const place = { start: to - aside.length, end: to };
+    reading.leaves.push({ name: PIECE, branch, value: aside, ...place, isAside: true });
+    return true;
+  }
   if (text !== undefined) {
     const isBlank = text.replace('\ufeff', '').trim() === '';
     return isBlank || addText(reading, start, end, false);
@@ -103,33 +118,53 @@ function readToken(reading: Reading, start: number, end: number, groups: Record<
   if (open !== undefined) {
     return readOpenTag(reading, start, groups);
   }
-  return close === undefined || readCloseTag(reading, close);
+  if (doctype !== undefined) {
+    return reading.roots === 0;
+  }
+  return close === undefined || reading.open.pop()?.tag === close;
 }
 
-/** A text with a document type is not parsed. */
-export function hasDoctype(text: string): boolean {
-  return DOCTYPE.test(text);
+function hasInternalSubset(text: string, start: number): boolean {
+  for (let at = start; at >= 0; ) {
+    DOCTYPE_MARK.lastIndex = at;
+    const mark = DOCTYPE_MARK.exec(text);
+    if (mark === null || mark[0] === '[' || mark[0] === '>') {
+      return mark?.[0] === '[';
+    }
+    at = text.indexOf(mark[0], mark.index + 1) + 1 || -1;
+  }
+  return false;
+}
+
+/** Throws `invalid_request` for a document type with an internal subset, whose entities could say anything. */
+function rejectSubset(text: string, at: number): void {
+  if (/^<!doctype/i.test(text.slice(at, at + 10)) && hasInternalSubset(text, at)) {
+    throw new VaultError('invalid_request', {
+      field: 'body',
+      expected: 'must not have a document type with an internal subset',
+    });
+  }
 }
 
 /**
  * The texts of an XML document's elements and attributes, in order; names without their prefix. Undefined for a text
- * that is not XML with one root, is nested more than 64 levels deep, or declares a document type. Only the five entities
- * of XML itself are expanded.
+ * that is not XML with one root, or is nested more than 64 levels deep. Only the five entities of XML itself are
+ * expanded, and an external document type is not fetched.
  */
-export function xmlLeaves(text: string): Leaf[] | undefined {
-  if (hasDoctype(text)) {
-    return undefined;
-  }
-  const reading: Reading = { text, leaves: [], open: [], roots: 0 };
+export function xmlLeaves(text: string, root: Branch = ROOT): Leaf[] | undefined {
+  const reading: Reading = { text, leaves: [], open: [], root, roots: 0 };
   for (let at = 0; at < text.length; ) {
     TOKEN.lastIndex = at;
     const token = TOKEN.exec(text);
     const end = TOKEN.lastIndex;
-    if (token === null || !readToken(reading, at, end, token.groups ?? {})) {
+    if (token === null) {
+      rejectSubset(text, at);
+      return undefined;
+    }
+    if (!readToken(reading, at, end, token.groups ?? {})) {
       return undefined;
     }
     at = end;
   }
-  const whole = reading.roots === 1 && reading.open.length === 0;
-  return whole ? reading.leaves.sort((a, b) => a.start - b.start) : undefined;
+  return reading.roots === 1 && reading.open.length === 0 ? reading.leaves : undefined;
 }

@@ -1,13 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { countSteps } from '../json/path.ts';
-import { nearestOf } from '../text/unknown-name.ts';
-import {
-  compileOperation,
-  isOperationName,
-  OPERATION_NAMES,
-  type OperationName,
-  onlyExpected,
-} from './operations.ts';
+import { nearestOf, unknownName } from '../text/unknown-name.ts';
+import { compileOperation, isOperationName, OPERATION_NAMES, type OperationName } from './operations.ts';
 
 export interface RuleOperation {
   readonly name: OperationName;
@@ -79,8 +73,9 @@ function checkOperation(value: unknown, place: string): RuleOperation {
   if (!isMembers(value)) {
     throw invalid(place, 'must be an operation: an object with `name`');
   }
-  if (Object.keys(value).some((name) => !MEMBERS.has(name))) {
-    throw invalid(place, onlyExpected([...MEMBERS]));
+  const unknown = Object.keys(value).find((name) => !MEMBERS.has(name));
+  if (unknown !== undefined) {
+    throw unknownName(place, unknown, [...MEMBERS], undefined, 'invalid_request');
   }
   const name = own(value, 'name');
   const position = own(value, 'order_position');
@@ -122,7 +117,7 @@ function textLength({ arguments: args = {} }: RuleOperation): number {
  * Checks the body that creates a rule: a list of 1 to 64 operations, or an object with it as `operations`, whose other
  * members are ignored, so that a rule can be sent back as it was returned. Names and types are exact, unknown members
  * and arguments are rejected. Throws `invalid_request` with the place, such as `body[2].name`; for an unknown name,
- * which is not repeated, it is the operation or its `arguments`.
+ * it is as in other bodies.
  */
 export function checkOperations(value: unknown): readonly RuleOperation[] {
   const wrapped = isMembers(value) && Object.hasOwn(value, 'operations');

@@ -1,4 +1,4 @@
-import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
+import { isMaskedNumberName, isSad, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue, stringifyJson } from '../json/json.ts';
 import { maskForced, maskNames, maskUnnamed } from '../mask/mask.ts';
 import { type CompiledRules, type RuleEnvironment, runRules } from './engine.ts';
@@ -48,7 +48,7 @@ class Placeholders {
   hideMembers(object: JsonObject): JsonObject {
     const hidden: JsonObject = new Map();
     for (const [name, value] of object) {
-      const kind = isSadName(name) ? 'code' : isMaskedNumberName(name) ? 'number' : undefined;
+      const kind = isSad(name, value) ? 'code' : isMaskedNumberName(name) ? 'number' : undefined;
       hidden.set(name, kind === undefined ? this.#hide(value) : this.#placeholderFor(value, kind));
     }
     maskNames(hidden);

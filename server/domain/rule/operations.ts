@@ -1,5 +1,4 @@
-import { VaultError } from '../../core/errors.ts';
-
+import { unknownName } from '../text/unknown-name.ts';
 import { RuleArguments, type RuleStep } from './arguments.ts';
 import { compileEncode, compileEncrypt, compileHash, compileNonce } from './bytes.ts';
 import { compileConvertToInt, compileParseFloat } from './number.ts';
@@ -40,16 +39,9 @@ export function isOperationName(value: unknown): value is OperationName {
   return typeof value === 'string' && Object.hasOwn(OPERATIONS, value);
 }
 
-/** Requirement for an object with only these members. */
-export function onlyExpected(names: readonly string[]): string {
-  return names.length === 0
-    ? 'must be empty'
-    : `may only have ${names.map((name) => `\`${name}\``).join(', ')}`;
-}
-
 /**
- * Checks the arguments of an operation and compiles it. Throws `invalid_request` at an invalid argument, and at `place`,
- * without its name, for an unknown one.
+ * Checks the arguments of an operation and compiles it. Throws `invalid_request` at an invalid argument, and at an unknown
+ * one.
  */
 export function compileOperation(
   name: OperationName,
@@ -57,8 +49,9 @@ export function compileOperation(
   place: string,
 ): RuleStep {
   const kind: OperationKind = OPERATIONS[name];
-  if (Object.keys(given).some((argument) => !kind.arguments.includes(argument))) {
-    throw new VaultError('invalid_request', { field: place, expected: onlyExpected(kind.arguments) });
+  const unknown = Object.keys(given).find((argument) => !kind.arguments.includes(argument));
+  if (unknown !== undefined) {
+    throw unknownName(place, unknown, kind.arguments, undefined, 'invalid_request');
   }
   return kind.compile(new RuleArguments(given, place));
 }

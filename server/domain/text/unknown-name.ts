@@ -1,8 +1,8 @@
 import { editsBetween } from '../../core/edits.ts';
-import { VaultError } from '../../core/errors.ts';
+import { type ErrorCode, VaultError } from '../../core/errors.ts';
 
 /** Names that a message may repeat: no values, and no parts of card numbers. */
-const SHOWN = /^(?!.*\d{6})[A-Za-z_][\w.-]{0,63}$/;
+const SHOWN = /^(?!.*\d(?:[_.-]?\d){5})[A-Za-z_][\w.-]{0,63}$/;
 
 /** Tells whether a message may repeat a name that a caller chose. */
 export function isShownName(name: string): boolean {
@@ -33,19 +33,21 @@ function adviceOf(name: string, known: readonly string[], elsewhere: NamesElsewh
     : 'is not known here';
 }
 
+/** The place of a member whose name the caller chose: with its name if a message may repeat that, otherwise its parent. */
+export function placeOf(parent: string, name: string): string {
+  return isShownName(name) ? `${parent}.${name}` : parent;
+}
+
 /** The error for an unknown name at a place (`query`, `body.webhook`), with advice. */
 export function unknownName(
   place: string,
   name: string,
   known: readonly string[],
   elsewhere?: NamesElsewhere,
+  code: Extract<ErrorCode, 'unknown_parameter' | 'invalid_request'> = 'unknown_parameter',
 ): VaultError {
-  return isShownName(name)
-    ? new VaultError('unknown_parameter', {
-        field: `${place}.${name}`,
-        expected: adviceOf(name, known, elsewhere),
-      })
-    : new VaultError('unknown_parameter', { field: place, expected: 'has a name that is not known here' });
+  const expected = isShownName(name) ? adviceOf(name, known, elsewhere) : 'has a name that is not known here';
+  return new VaultError(code, { field: placeOf(place, name), expected });
 }
 
 /** The most edits between a name and the known one that was probably meant. */

@@ -65,23 +65,23 @@ function elementPage(src: string, { integrity }: FormBundle): string {
 
 /**
  * The page of a single field, at the origin of the API, where no script of an owner ever runs unsandboxed: so that the
- * frames of one checkout reach each other, and nothing else reaches them. The host for forms has no such page.
+ * frames of one checkout reach each other, and nothing else reaches them. It loads and calls the origin that it came from,
+ * whatever name the server has there. The host for forms has no such page.
  */
 export function elementPages(http: HttpConfig, { options: { bundles } }: FormPages): readonly Page[] {
   const script = bundles.files.find(({ name }) => name === ELEMENT_SCRIPT);
   if (script === undefined) {
     return [];
   }
-  const src = `${http.publicUrl}${bundlePath(bundles, ELEMENT_SCRIPT)}`;
   const file = staticFileOf(
     'text/html; charset=utf-8',
-    new TextEncoder().encode(elementPage(src, script)),
+    new TextEncoder().encode(elementPage(bundlePath(bundles, ELEMENT_SCRIPT), script)),
     true,
   );
   const policy = [
     "default-src 'none'",
-    `script-src ${src}`,
-    `connect-src ${http.publicUrl}/v1/`,
+    "script-src 'self'",
+    "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
     "require-trusted-types-for 'script'",

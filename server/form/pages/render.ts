@@ -15,7 +15,7 @@ interface FormVisit {
 
 export interface FormPagesOptions {
   readonly bundles: FormBundles;
-  /** Base URLs without a trailing slash. */
+  /** Origins. */
   readonly publicUrl: string;
   readonly formsUrl?: string | undefined;
   readonly stagingUrl?: string | undefined;

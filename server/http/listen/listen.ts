@@ -34,12 +34,15 @@ const TLS_RULES = { ciphers: CIPHERS, secureOptions: constants.SSL_OP_CIPHER_SER
 /** A year (RFC 6797), without `includeSubDomains`: other hosts do not belong to the vault. */
 const HSTS = 'max-age=31536000';
 
-function errorReply(error: VaultError, requestId: string = crypto.randomUUID()): Response {
-  return errorResponse(error, requestId, [['Connection', 'close']]);
+function errorReply(error: VaultError, { url }: { readonly url: string }, requestId = crypto.randomUUID()) {
+  return errorResponse(error, requestId, URL.parse(url)?.pathname ?? url, [['Connection', 'close']]);
 }
 
 /** Paths that health checks may request in HTTP/1.0 without a Host. */
 const HEALTH_TARGET = /^\/health\/(?:live|ready)\/?$/;
+
+/** An error that the application threw has lost its request. */
+const NO_PATH = { url: '' };
 
 /** Adds a Host to a health check in HTTP/1.0; returns any other request unchanged. */
 function withHost(request: Request): Request {
@@ -83,13 +86,13 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     const request = withHost(arrived);
     const fault = faultOf(request);
     if (fault !== undefined) {
-      return finish(errorReply(fault));
+      return finish(errorReply(fault, request));
     }
     const reply: Response | Promise<Response> = app.fetch(request);
     const last = request.method === 'HEAD' ? finishHead : finish;
     return reply instanceof Promise ? reply.then(last) : last(reply);
   };
-  const reject = (): Response => finish(errorReply(new VaultError('path_invalid')));
+  const reject = (request: Request): Response => finish(errorReply(new VaultError('path_invalid'), request));
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
@@ -107,7 +110,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     error: (error) => {
       const requestId = crypto.randomUUID();
       options.onError?.(error, requestId);
-      return finish(errorReply(new VaultError('internal'), requestId));
+      return finish(errorReply(new VaultError('internal'), NO_PATH, requestId));
     },
   });
   app.server = server;

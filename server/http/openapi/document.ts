@@ -2,10 +2,11 @@ import { Kind, type TSchema } from '@sinclair/typebox';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
-import { ErrorBody, User } from '../../schema/common.ts';
+import { ErrorBody, RelayErrorBody, User } from '../../schema/common.ts';
 import { closed } from '../../schema/json-body.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
+import { errorBody, isRelayPath } from '../reply.ts';
 import {
   type BodyRule,
   type Noun,
@@ -203,7 +204,9 @@ function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] 
   return parameters;
 }
 
-function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
+const EXAMPLE_ID = '0190a5f2-6c1e-7b3a-9d84-2f5e8c7b1a60';
+
+function errorResponse(status: number, codes: readonly ErrorCode[], path: string): Json {
   const names = ['X-Request-Id'];
   if (status === 401) {
     names.push('WWW-Authenticate');
@@ -214,14 +217,14 @@ function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
   }
   const examples = codes.map((code) => [
     code,
-    { value: { error: ERRORS[code].text, code, request_id: '0190a5f2-6c1e-7b3a-9d84-2f5e8c7b1a60' } },
+    { value: errorBody(path, { code, message: ERRORS[code].text }, EXAMPLE_ID) },
   ]);
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].text}`).join('\n\n'),
     headers: headerRefs(names),
     content: {
       'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
+        schema: { $ref: `#/components/schemas/${isRelayPath(path) ? 'RelayError' : 'Error'}` },
         examples: Object.fromEntries(examples),
       },
     },
@@ -250,7 +253,7 @@ function responsesOf(route: RouteShape, writer: SchemaWriter): Json {
   const byStatus = Map.groupBy(routeErrors(route), (code) => ERRORS[code].status);
   const errors = [...byStatus]
     .sort(([a], [b]) => a - b)
-    .map(([status, codes]) => [String(status), errorResponse(status, codes)]);
+    .map(([status, codes]) => [String(status), errorResponse(status, codes, route.path)]);
   return {
     '200': {
       description: route.summary,
@@ -418,6 +421,7 @@ export function buildOpenApi(
     );
   }
   writer.write(ErrorBody);
+  writer.write(RelayErrorBody);
   for (const schema of schemas) {
     writer.write(schema);
   }
@@ -427,7 +431,10 @@ export function buildOpenApi(
     enum: Object.keys(ERRORS),
     description: ErrorBody.properties.code.description,
   };
-  const error = writer.components['Error'];
+  const withCodes = (name: 'Error' | 'RelayError'): Json => {
+    const schema = writer.components[name];
+    return { ...schema, properties: { ...(schema?.['properties'] as Json), code } };
+  };
   const used = [...routes.map(({ noun }) => noun), ...(webhooks === undefined ? [] : [WEBHOOK_TAG])];
   return {
     openapi: '3.1.1',
@@ -449,7 +456,8 @@ export function buildOpenApi(
       headers: HEADERS,
       schemas: {
         ...writer.components,
-        Error: { ...error, properties: { ...(error?.['properties'] as Json), code } },
+        Error: withCodes('Error'),
+        RelayError: withCodes('RelayError'),
       },
     },
   };

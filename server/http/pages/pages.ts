@@ -1,5 +1,5 @@
 import type { Elysia } from 'elysia';
-import { arrive, endRequest, errorReply, reportError } from '../context.ts';
+import { arrive, endRequest, errorReply, reportError, UNROUTED } from '../context.ts';
 import type { HttpDeps } from '../deps.ts';
 import { answerUnrouted, isOnFormsHost, mountAll } from '../mount.ts';
 
@@ -59,7 +59,7 @@ export function mountPages(app: Elysia, pages: readonly Page[], deps: HttpDeps):
   for (const page of pages) {
     mountAll(app, page.path, ({ request }) => {
       if (page.isPublic !== true && isOnFormsHost(deps.http, request)) {
-        return answerUnrouted(request, { route: '(none)' }, deps);
+        return answerUnrouted(request, { route: UNROUTED }, deps);
       }
       return request.method === 'GET' || request.method === 'HEAD'
         ? answerPage(page, request, deps)

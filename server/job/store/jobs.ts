@@ -242,9 +242,14 @@ export class JobStore {
     return asOneOf(reply, ['ok', 'started', 'gone']);
   }
 
-  /** Lets an ended job begin its phase `tell` again; returns its place as a creation does. */
-  async repeat(aid: string, id: string, nowMs: number): Promise<JobPlacement<'gone' | 'cancelled' | 'full'>> {
-    const word = asText(await this.redis.run(repeatJob, allKeysOf(aid, id), [id, JOBS_MAX, nowMs]));
+  /** Lets a job that ended as it was read begin its phase `tell` again; returns its place as a creation does. */
+  async repeat(
+    aid: string,
+    { id, endedMs }: Pick<JobState, 'id' | 'endedMs'>,
+    nowMs: number,
+  ): Promise<JobPlacement<'gone' | 'cancelled' | 'full'>> {
+    const args = [id, JOBS_MAX, nowMs, endedMs ?? ''];
+    const word = asText(await this.redis.run(repeatJob, allKeysOf(aid, id), args));
     return word === 'gone' || word === 'cancelled' || word === 'full'
       ? { kind: word }
       : { kind: 'ok', place: Number(word) };

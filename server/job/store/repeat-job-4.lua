@@ -1,11 +1,11 @@
 -- repeat-job
 -- Lets the report of a job that has ended be delivered again.
 -- KEYS  1 job  2 directory of the account's jobs  3 the same job once it has ended  4 directory of jobs that have ended
--- ARGV  1 id  2 maximum number of jobs  3 now in ms
--- Reply number of jobs of the account including this one | 'gone' | 'cancelled' | 'full'
-local id, jobs_max, now_ms = unpack(ARGV)
-local have = redis.call('HMGET', KEYS[3], 'p', 'v')
-if have[1] ~= 'tell' then
+-- ARGV  1 id  2 maximum number of jobs  3 now in ms  4 when it ended, as it was read, or ''
+-- Reply number of jobs of the account including this one | 'gone' (also if it has ended again since) | 'cancelled' | 'full'
+local id, jobs_max, now_ms, ended_ms = unpack(ARGV)
+local have = redis.call('HMGET', KEYS[3], 'p', 'v', 'z')
+if have[1] ~= 'tell' or (ended_ms ~= '' and have[3] ~= ended_ms) then
   return 'gone'
 end
 if have[2] == 'cancelled' then

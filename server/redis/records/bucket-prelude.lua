@@ -35,10 +35,20 @@ local function length_of(n)
   return length
 end
 
--- The length of an item's log, and the last 16 bytes of its newest entry.
+-- True if an entry ends with the last 16 bytes that a log field names, and no entry is after it.
+local function is_end(tail, entry, after)
+  return not after and string.sub(entry or '', -16) == tail
+end
+
+-- The length of an item's log, and the last 16 bytes of its newest entry. An error if the log does not end there.
 local function log_of(item, n)
   local length = length_of(n)
-  return tonumber(length), string.sub(#n > 16 and n or redis.call('HGET', item, length) or '', -16)
+  local entry, after = unpack(redis.call('HMGET', item, length, string.format('%d', length + 1)))
+  local tail = string.sub(#n > 16 and n or entry or '', -16)
+  if not is_end(tail, entry, after) then
+    error('not the end of the log')
+  end
+  return tonumber(length), tail
 end
 
 -- The prefix of an entry: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes of the newest

@@ -152,6 +152,10 @@ export const RECORD_KINDS = {
   rewrite: { name: vaultName('rewrite'), backup: 'none' },
   /** String: the server that rewrites now. */
   rewriteLease: { name: vaultName('rewrite', 'lease'), backup: 'none' },
+  /** String: how many things expire soon, see `expiring/store.ts`; it expires when no server counts. */
+  expiring: { name: vaultName('expiring'), backup: 'none' },
+  /** String: set while one server counts them, and until they are to be counted again. */
+  expiringLease: { name: vaultName('expiring', 'lease'), backup: 'none' },
   /** String: when the newest complete backup began, in ms. A restored vault has had none. */
   lastBackup: { name: vaultName('backup'), backup: 'none' },
   /** Hash: account name -> sealed account record. */
@@ -270,6 +274,12 @@ export const RECORD_KINDS = {
     listed: { directory: endpointDirectory, order: 'score', entryOf: liveEntry },
     backup: 'listed',
   },
+  /**
+   * Sorted sets: the account's capture and retrieval endpoints that live long, by their end in ms. The sweep adds those that a
+   * restored copy does not have.
+   */
+  captureEnds: { name: accountName('ec'), backup: 'whole' },
+  retrieveEnds: { name: accountName('er'), backup: 'whole' },
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),

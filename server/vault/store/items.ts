@@ -201,13 +201,20 @@ export class ItemStore {
     return checked.kind === 'appended' ? undefined : checked;
   }
 
-  /** Reads metadata and length of the log, which outlive the expiry of an item. */
+  /**
+   * Reads metadata and end of the log, which outlive the expiry of an item. Rejects with `integrity_failed` if the log is shorter
+   * than it was recorded, or one of them is missing.
+   */
   async readTrace(kid: string, token: string) {
-    const name = redisKeys.item(this.bucketOf(kid, token), token);
-    const [meta, log] = asList(await this.redis.command('HMGET', [name, 'm', 'n']));
-    return meta === null || log === null
-      ? undefined
-      : { meta: asBytes(meta), logLength: readLogField(log).logLength };
+    const [meta, log, recorded] = await this.readFields(kid, token, ['m', 'n', 'r']);
+    if (meta === null && log === null) {
+      return undefined;
+    }
+    const end = readLogField(log);
+    if (recorded !== null && asCount(recorded) > end.logLength) {
+      throw new VaultError('integrity_failed');
+    }
+    return { meta: asBytes(meta), end };
   }
 
   /**
@@ -248,7 +255,10 @@ export class ItemStore {
     return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen, count);
   }
 
-  /** Appends one entry to each item of a bucket, none where it is empty. Each appended one is counted. */
+  /**
+   * Appends one entry to each item of a bucket, none where it is empty. Each appended one is counted. Rejects with
+   * `integrity_failed` if a log does not end where its field says.
+   */
   async appendLog(
     bucket: Bucket,
     tokens: readonly string[],
@@ -266,21 +276,47 @@ export class ItemStore {
     const { bytes, ends } = 'ends' in entries ? entries : packEntries(entries);
     const args = [gen ?? '', count, bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
     const [word, flags] = asList(await this.redis.run(appendLog, keys, args));
-    return isOk(word)
-      ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
-      : asFenced(asText(word));
+    if (!isOk(word)) {
+      return asFenced(asText(word));
+    }
+    const characters = [...asText(flags)];
+    if (characters.includes('2')) {
+      throw new VaultError('integrity_failed');
+    }
+    return { kind: 'appended', present: characters.map((flag) => flag === '1') };
   }
 
-  /** Reads log entries `from` down to `to`, newest first. */
-  async readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]> {
+  /**
+   * Reads log entries `from` down to `to`, newest first, of the log that has had this end; undefined if the item has another log
+   * now, or none. Rejects with `integrity_failed` if the log does not end there and has not grown.
+   */
+  async readLog(
+    kid: string,
+    token: string,
+    { logLength, logTail }: LogEnd,
+    [from, to]: readonly [from: number, to: number],
+  ): Promise<readonly Buffer[] | undefined> {
     const numbers = Array.from({ length: Math.max(0, from - to + 1) }, (_, i) => from - i);
-    return (await this.readEntries(kid, token, numbers)).map(asBytes);
+    const fields = ['n', logLength, logLength + 1, ...numbers];
+    const [log, newest, after, ...entries] = await this.readFields(kid, token, fields);
+    if (log === null) {
+      return undefined;
+    }
+    const now = readLogField(log);
+    const isSame = now.logLength === logLength && now.logTail.equals(logTail);
+    // Items of the first version do not name their newest entry.
+    const tail = asOptionalBytes(newest)?.subarray(logTail.length === 0 ? Infinity : -logTail.length);
+    const isNamed = tail?.equals(logTail) === true;
+    if (isSame && (!isNamed || after !== null)) {
+      throw new VaultError('integrity_failed');
+    }
+    return isSame || (isNamed && now.logLength > logLength) ? entries.map(asBytes) : undefined;
   }
 
   /** Reads log entries `first` to `last`, oldest first; the result ends before the first missing entry. */
   async readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]> {
     const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const found = await this.readEntries(kid, token, numbers);
+    const found = await this.readFields(kid, token, numbers);
     const end = found.indexOf(null);
     return (end < 0 ? found : found.slice(0, end)).map(asBytes);
   }
@@ -481,13 +517,13 @@ export class ItemStore {
     this.moved.set(bucketTag(bucket), bucket);
   }
 
-  private async readEntries(
+  private async readFields(
     kid: string,
     token: string,
-    numbers: readonly number[],
+    fields: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
     const key = redisKeys.item(this.bucketOf(kid, token), token);
-    return numbers.length === 0 ? [] : asList(await this.redis.command('HMGET', [key, ...numbers]));
+    return fields.length === 0 ? [] : asList(await this.redis.command('HMGET', [key, ...fields]));
   }
 
   /** Returns positions of the time index, by a range of `ZRANGE`. */

@@ -36,10 +36,11 @@ const HEAD = [
 const SHEET = 'link rel href';
 const OWN_STYLE = 'style';
 const OURS = ['script type id', 'script src integrity crossorigin'];
-const BODY = ['body', 'main id', 'noscript'];
+const CODE = 'script';
+/** The last script reports that ours did not load. */
+const BODY = ['body', 'main id', 'noscript', CODE];
 const HTML = 'html lang dir data-style data-mode';
 const PLAIN = [HTML, ...HEAD, ...OURS, ...BODY];
-const CODE = 'script';
 
 /** The configuration as the page will read it. */
 function configOf(html: string): Record<string, unknown> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { NOT_LOADED } from '../../../server/form/html.ts';
 import { type FormPolicyOptions, filePolicy, formHeaders } from '../../../server/form/policy.ts';
 import type { ShownFormSettings } from '../../../server/form/schema.ts';
 
@@ -26,6 +27,9 @@ function sha256(text: string): string {
   return `'sha256-${new Bun.CryptoHasher('sha256').update(text).digest('base64')}'`;
 }
 
+/** The scripts of every page. */
+const SCRIPTS = [OURS, sha256(NOT_LOADED)];
+
 /** The directives of a policy; a name that stands twice, or nothing between two `;`, fails. */
 function parsePolicy(policy: string): Readonly<Record<string, string[]>> {
   const directives = policy.split('; ').map((text) => {
@@ -40,7 +44,7 @@ function parsePolicy(policy: string): Readonly<Record<string, string[]>> {
 const NONE = ["'none'"];
 const COMMON = {
   'default-src': NONE,
-  'script-src': [OURS],
+  'script-src': SCRIPTS,
   'style-src': [STYLES],
   'img-src': ['data:'],
   'font-src': NONE,
@@ -66,14 +70,14 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
         'font-src': ['https://css.example:8443'],
       },
     ],
-    ['a script', { js_links: [SCRIPT] }, {}, { ...COMMON, 'script-src': [OURS, 'https://js.example'] }],
+    ['a script', { js_links: [SCRIPT] }, {}, { ...COMMON, 'script-src': [...SCRIPTS, 'https://js.example'] }],
     [
       'both from one host, twice',
       { css_links: [BOTH, BOTH], js_links: [BOTH, `${BOTH}y`] },
       {},
       {
         ...COMMON,
-        'script-src': [OURS, 'https://both.example'],
+        'script-src': [...SCRIPTS, 'https://both.example'],
         'style-src': [STYLES, 'https://both.example'],
         'font-src': ['https://both.example'],
       },
@@ -95,7 +99,7 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
       'embedded code',
       { embedded_css: 'eA==', embedded_js: 'eA==' },
       {},
-      { ...COMMON, 'script-src': [OURS, sha256('x')], 'style-src': [STYLES, sha256('x')] },
+      { ...COMMON, 'script-src': [...SCRIPTS, sha256('x')], 'style-src': [STYLES, sha256('x')] },
     ],
     [
       'callbacks',
@@ -104,7 +108,7 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
       {
         ...COMMON,
         'script-src': [
-          OURS,
+          ...SCRIPTS,
           sha256('(window.vaultCallbacks??={}).success=(\nx\n);'),
           sha256('(window.vaultCallbacks??={}).error=(\nx\n);'),
         ],
@@ -115,7 +119,7 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
       'a forms host',
       {},
       { sandboxed: false, script: `${FORMS}/page.js` },
-      { ...UNBOXED, 'script-src': [`${FORMS}/page.js`] },
+      { ...UNBOXED, 'script-src': [`${FORMS}/page.js`, sha256(NOT_LOADED)] },
     ],
     [
       'staging elsewhere',
@@ -124,18 +128,16 @@ const configurations: readonly (readonly [string, ShownFormSettings, Partial<For
       { ...COMMON, 'connect-src': [PUBLIC, STAGING] },
     ],
     [
-      'a path before the API',
-      {},
-      { connect: [`${PUBLIC}/cards`] },
-      { ...COMMON, 'connect-src': [`${PUBLIC}/cards/`] },
-    ],
-    [
       'all kinds of code',
       { embedded_css: btoa('p{}\r\n'), embedded_js: btoa('</script>'), success_callback: btoa('f;') },
       {},
       {
         ...COMMON,
-        'script-src': [OURS, sha256('(window.vaultCallbacks??={}).success=(\nf\n);'), sha256('<\\/script>')],
+        'script-src': [
+          ...SCRIPTS,
+          sha256('(window.vaultCallbacks??={}).success=(\nf\n);'),
+          sha256('<\\/script>'),
+        ],
         'style-src': [STYLES, sha256('p{}\n')],
       },
     ],

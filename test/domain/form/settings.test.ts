@@ -206,7 +206,8 @@ describe('a logo', () => {
 
 describe('a colour', () => {
   const isColour = (colour: string): boolean =>
-    Value.Check(FormSettings, { theme: { primary_color: colour } });
+    Value.Check(FormSettings, { theme: { primary_color: colour } }) &&
+    placeOf({ theme: { primary_color: colour } }) === undefined;
   test.each([
     '#abc',
     '#a1b2c3d4',
@@ -215,7 +216,13 @@ describe('a colour', () => {
     'rgb(1 2 3 / 50%)',
     'hsl(120deg 50% 50% / 0.5)',
     'hsla(-30,1%,2%,.5)',
+    'rgb(10%, 20%, 30%, 50%)',
+    'rgb(1 20% 3)',
     'rebeccapurple',
+    'ReD',
+    'transparent',
+    'CanvasText',
+    'currentColor',
   ])('%s', (colour) => expect(isColour(colour)).toBe(true));
 
   test.each([
@@ -229,7 +236,24 @@ describe('a colour', () => {
     'var(--x)',
     '#fff</style>',
     '#fff\n',
+    'blurple',
+    'darkrebeccapurple',
+    'inherit',
+    'currentcolour',
+    'constructor',
+    'rgb(1.2.3, 4, 5)',
+    'rgb(., ., .)',
+    'rgb(1 2, 3)',
+    'rgb(10%, 2, 3)',
+    'rgb(1deg 2 3)',
+    'hsl(1, 2, 3)',
+    'hsl(1% 2% 3%)',
   ])('not %j', (colour) => expect(isColour(colour)).toBe(false));
+
+  test.each(['primary_color', 'card_primary_color', 'card_shadow_color', 'success_color', 'error_color'])(
+    'that is none is named as theme.%s',
+    (name) => expect(placeOf({ theme: { [name]: 'blurple' } })).toBe(`body.theme.${name}`),
+  );
 
   test('no hostile text is one', () => expect(HOSTILE.filter(isColour)).toEqual([]));
 });

@@ -74,6 +74,7 @@ describe('an operation', () => {
     ['a name in another case', { name: 'Noop' }, '.name'],
     ['a name of every object', { name: 'constructor' }, '.name'],
     ['an unknown member', { ...noop, [CANARY]: 1 }, ''],
+    ['a misspelt member', { ...noop, input_fild: 'a' }, '.input_fild'],
     ['an empty input field', { ...noop, input_field: '' }, '.input_field'],
     ['an input field of null', { ...noop, input_field: null }, '.input_field'],
     ['an output field that is no text', { ...noop, output_field: 1 }, '.output_field'],
@@ -84,6 +85,7 @@ describe('an operation', () => {
     ['arguments as a list', { ...noop, arguments: [] }, '.arguments'],
     ['arguments of null', { ...noop, arguments: null }, '.arguments'],
     ['an argument that noop does not have', { ...noop, arguments: { [CANARY]: CANARY } }, '.arguments'],
+    ['a misspelt argument', { name: 'substr', arguments: { strat: 1 } }, '.arguments.strat'],
   ])('with %s is refused', (_what, operation, place) => {
     expect(refusedAt([noop, noop, operation])).toBe(`body[2]${place}`);
     expect(refusedAt({ operations: [operation] })).toBe(`body.operations[0]${place}`);
@@ -171,7 +173,7 @@ describe('arguments', () => {
       '.public_key',
     ],
     ['encrypt', 'no PEM at all', { public_key: 'MIIB' }, '.public_key'],
-    ['stringify', 'any argument', { a: 1 }, ''],
+    ['stringify', 'any argument', { a: 1 }, '.a'],
   ];
 
   test.each(BAD)('%s with %s is refused', (name, _what, args, place) => {

@@ -262,6 +262,41 @@ describe('a body of any format', () => {
     expect((await send(smart, { body })).outcome).toBe('400 number_missing');
   });
 
+  test('comes in its charset, in parts and as a table, or is refused with nothing stored', async () => {
+    const smart = await makeEndpoint({ smart_parse: true, reference: 'kinds' });
+    const latin = Buffer.from(
+      `<?xml version="1.0"?><a><pan>${NUMBER}</pan><holder>Weiß</holder></a>`,
+      'latin1',
+    );
+    const sent = async (body: string | Buffer, type: string): Promise<string> => {
+      const answer = await send(smart, { body, headers: { 'content-type': type } });
+      return answer.outcome;
+    };
+    const form = new FormData();
+    form.set('card_number', NUMBER);
+    form.set('cvv', '931');
+    form.set('holder', 'Zoë');
+    const encoded = new Response(form);
+    const parts = Buffer.from(await encoded.arrayBuffer());
+    const opened = async (): Promise<Record<string, unknown>> => {
+      const { data } = await account.sdk.vault.list({ user: 'u', reference: 'kinds' });
+      const item = data['u']?.[0];
+      return JSON.parse(await account.open('u', item?.token ?? '', { reference: 'kinds' }));
+    };
+    expect(await sent(latin, 'text/xml; charset=ISO-8859-1')).toBe('200');
+    expect(await opened()).toMatchObject({ card_number: NUMBER, card_holder: 'Weiß' });
+    expect(await sent(parts, encoded.headers.get('content-type') ?? '')).toBe('200');
+    const stored = await opened();
+    expect(stored).toMatchObject({ card_number: NUMBER, cvv: '931', card_holder: 'Zoë' });
+    expect(stored['original_data']).not.toContain('931');
+    expect(await sent(`pan,cvv\n${NUMBER},932\n`, 'text/csv')).toBe('200');
+    expect(await opened()).toMatchObject({ cvv: '932' });
+    expect(await sent(latin, 'text/xml')).toBe('400 invalid_request');
+    expect(await sent(latin, 'text/xml; charset=Big5')).toBe('400 charset_unsupported');
+    expect(await sent(`;${NUMBER}=29122010000012345?`, 'text/plain')).toBe('400 track_data_refused');
+    expect(await opened()).toMatchObject({ cvv: '932' });
+  });
+
   test('is measured as it came, and its rules see what was found', async () => {
     const rule = [
       { name: 'substr', input_field: 'card_number', output_field: 'last', arguments: { start: -4 } },

@@ -73,9 +73,9 @@ async function withClock(ms: number, act: () => Promise<void>): Promise<void> {
 }
 
 describe('what is sent', () => {
-  test('is merged into the item, needs no number, and changes none', async () => {
+  test('is merged into the item, and needs no number', async () => {
     const one = await item();
-    const answer = await send(one, { cvv: '737', card_number: '5555555555554444', n: '1', floor: 2 });
+    const answer = await send(one, { cvv: '737', floor: 2 });
     expect([answer.outcome, answer.json]).toEqual([
       '200',
       { token: one.token, user: 'u', reference: one.reference },
@@ -132,6 +132,64 @@ describe('what is sent', () => {
     const again = await capture(vault, one.endpoint, use);
     expect([again.outcome, again.text]).toEqual(['200', first.text]);
     expect(await opened(one)).toMatchObject({ floor: 2 });
+  });
+});
+
+describe('a number', () => {
+  const facts = { last_four: '4444', card_type: 'mastercard' };
+  const algorithms = ['full', 'luhn', 'partial_8_start', 'partial_12_end', 'partial_middle_6_4'];
+
+  test.each(algorithms)('that is the one of a %s token is taken, and left out', async (algorithm) => {
+    made += 1;
+    const reference = `item ${made}`;
+    const token = await account.store('u', CARD, { reference, algorithm });
+    const endpoint = await createCapture(account, 'u', { token, reference });
+    const one = { token, reference, endpoint };
+    for (const card_number of [CARD.card_number, '4111 1111 1111 1111']) {
+      expect((await send(one, { card_number, floor: 1 })).outcome).toBe('200');
+    }
+    expect(await opened(one)).toEqual({ ...CARD, floor: 1 });
+    const answer = await send(one, { card_number: '5555555555554444', ...facts });
+    expect([answer.outcome, answer.field]).toEqual(['400 number_invalid', 'body']);
+    expect(await opened(one)).toEqual({ ...CARD, floor: 1 });
+  });
+
+  test('that is another is refused under every name', async () => {
+    const one = await item();
+    for (const name of ['card_number', 'account_number', 'n', 'number']) {
+      const body = { card_number: CARD.card_number, ...facts, [name]: '5555555555554444' };
+      expect((await send(one, body)).outcome).toBe('400 number_invalid');
+    }
+    expect(await opened(one)).toEqual(CARD);
+  });
+
+  test('fits no random token', async () => {
+    const token = await account.store('u', CARD, { reference: 'random', algorithm: 'uuid' });
+    const endpoint = await createCapture(account, 'u', { token, reference: 'random' });
+    const one = { token, reference: 'random', endpoint };
+    expect((await send(one, CARD)).outcome).toBe('400 number_invalid');
+    expect((await send(one, { floor: 1 })).outcome).toBe('200');
+  });
+
+  test('is a guess: many wrong ones lock the source for right ones too, and for nothing else', async () => {
+    const guarded = await openTestVault({ authFailuresMax: 3 });
+    try {
+      const owner = await guarded.account();
+      await owner.key('u');
+      const token = await owner.store('u', CARD);
+      const endpoint = await createCapture(owner, 'u', { token });
+      const outcome = async (body: object) => (await capture(guarded, endpoint, { body })).outcome;
+      const wrong = { card_number: '5555555555554444' };
+      expect(await outcome(CARD)).toBe('200');
+      for (let n = 0; n < 3; n++) {
+        expect(await outcome(wrong)).toBe('400 number_invalid');
+      }
+      expect(await outcome(wrong)).toBe('429 too_many_failures');
+      expect(await outcome(CARD)).toBe('429 too_many_failures');
+      expect(await outcome({ floor: 1 })).toBe('200');
+    } finally {
+      await guarded.close();
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 /** Programs that do the same work with the installed package, one for each way to run it, and what runs them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../helpers/packed-sdk.ts';
+import { run } from '../../helpers/packages.ts';
 import type { Given } from './work.ts';
 
 const VENDORED = join(import.meta.dir, '../../../.vendor/runtimes/node_modules');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listen } from '../../../server/http/listen/listen.ts';
 import { launchChromium } from '../../browser/chromium.ts';
-import { installSdk } from '../../helpers/packed-sdk.ts';
+import { installSdk } from '../../helpers/packages.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { webhookCall } from '../../helpers/webhook.ts';
 import { chunk, HEAD_CHUNKED, openRawPeer } from '../peer.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from '../../../server/boot/app.ts';
-import { packSdk, run } from '../../helpers/packed-sdk.ts';
+import { packAll, run } from '../../helpers/packages.ts';
 import { createStubParts } from '../../http/stub-parts.ts';
 import { findDeno } from './programs.ts';
 
@@ -16,7 +16,7 @@ let server: Bun.Server<undefined>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardvault-served-'));
-  await packSdk();
+  await packAll();
   const app = createApp(createStubParts());
   server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (request) => app.handle(request) });
   base = `http://127.0.0.1:${server.port}/sdk`;

@@ -4,6 +4,14 @@ import type { Wire } from '../wires.ts';
 export const ADMIN: Readonly<Record<string, Wire>> = {
   'admin.whoami': { call: ({ client }) => client.admin.whoami(), request: 'GET /v1/whoami' },
   'admin.billing': { call: ({ client }) => client.admin.billing(), request: 'GET /v1/billing' },
+  'admin.expiring': {
+    call: ({ client }) => client.admin.expiring({ within: 'P7D', limit: 2 }),
+    request: 'GET /v1/expiring?within=P7D&limit=2',
+  },
+  'admin.expiringPages': {
+    call: ({ client }) => Array.fromAsync(client.admin.expiringPages({ within: '0' })),
+    request: 'GET /v1/expiring?within=0',
+  },
   'admin.certificate': {
     call: ({ client }) => client.admin.certificate(),
     request: 'GET /v1/certificate',

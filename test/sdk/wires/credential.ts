@@ -38,6 +38,11 @@ export const CREDENTIALS: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.jobs.redeliver(job),
     request: `POST /v1/proxy/job/${job.id}/redeliver`,
   },
+  'jobs.redeliverMany': {
+    call: ({ client }) => client.jobs.redeliverMany({ kind: 'capture', after: '2026-01-01T00:00:00Z' }),
+    request: 'POST /v1/proxy/job/redeliver',
+    body: { kind: 'capture', after: '2026-01-01T00:00:00Z' },
+  },
   'jobs.cancel': {
     call: ({ client }) => client.jobs.cancel(job),
     request: `DELETE /v1/proxy/job/${job.id}`,

@@ -86,6 +86,9 @@ const OUTCOMES = [
   'recovery_refused',
   'recovery_not_found',
   'reply_too_complex',
+  'number_invalid',
+  'charset_unsupported',
+  'track_data_refused',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

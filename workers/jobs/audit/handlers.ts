@@ -84,13 +84,16 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
     };
   },
 
-  readAudit(context, { aid, newest, filter, entries }) {
+  readAudit(context, { aid, newest, filter, known, entries }) {
     const key = chainKey(context, aid);
     const events: OpenedEvent[] = [];
     let latestMs = 0;
     for (const [i, record] of entries.entries()) {
       const entry = openAuditEntry(context.sealer, key, aid, newest - i, record);
       latestMs = entry.mark.latestMs;
+      if (known.some(({ sequence, link }) => sequence === newest - i && link !== entry.mark.link)) {
+        throw new IntegrityError('security log');
+      }
       if (isWanted(entry, filter)) {
         events.push(eventOf(entry));
       }

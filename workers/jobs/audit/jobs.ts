@@ -69,7 +69,10 @@ export const AUDIT_JOBS = {
     input: message({ aid: text, head: optional(bytes), start: optional(bytes) }),
     output: json<ChainFacts>(),
   }),
-  /** Opens entries in descending order from `newest`, and returns those that the filter selects. */
+  /**
+   * Opens entries in descending order from `newest`, and returns those that the filter selects; `integrity_failed` if the one that a
+   * checkpoint names has another link.
+   */
   readAudit: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
@@ -77,6 +80,7 @@ export const AUDIT_JOBS = {
       aid: text,
       newest: json<number>(),
       filter: json<AuditFilter>(),
+      known: json<KnownLinks>(),
       entries: list(bytes),
     }),
     output: json<ReadAuditFacts>(),

@@ -1,10 +1,10 @@
 import { VaultError } from '../../../server/core/errors.ts';
-import { keepNumbers } from '../../../server/domain/card/number.ts';
+import { findNumbers, keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
-import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
   checkEndpointSecret,
@@ -30,6 +30,7 @@ import type { ThreadRules } from '../rule/jobs.ts';
 import {
   checkLive,
   checkReference,
+  isTokenOf,
   logEntry,
   metadataDigests,
   metadataOf,
@@ -52,9 +53,13 @@ const PATCHES_MAX = 32;
 
 /** Reads the card in a body of any format, with the body around it. */
 function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
-  const object = smartParse(Buffer.from(body).toString('utf8'), contentType)?.object;
+  const object = smartParseBody(body, contentType)?.object;
   if (object === undefined) {
-    throw new VaultError('number_missing');
+    throw new VaultError('number_missing', {
+      field: 'body',
+      expected:
+        'must contain a card number: under a name such as `card_number` or `pan`, or 13 to 19 digits of a network that pass Luhn',
+    });
   }
   return object;
 }
@@ -98,20 +103,23 @@ function withOpened<T>(
   }
 }
 
-/** Reads a body that was sent to a capture endpoint, as it is to be stored. */
-function readBody(
+/** Reads a body that was sent to a capture endpoint. */
+function readBody({ smartParse: smart }: CaptureParams | PatchParams, body: Uint8Array): JsonObject {
+  return smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
+}
+
+/** Returns an object that was sent as it is to be stored. */
+function ruled(
   context: ThreadContext,
   params: CaptureParams | PatchParams,
   rules: ThreadRules,
-  body: Uint8Array,
+  sent: JsonObject,
 ): JsonObject {
-  const { smartParse: smart, bytesMax } = params;
-  const sent = smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
   if (rules.length === 0) {
     return sent;
   }
   const object = applyRulesBeforeStorage(context, params, rules, sent);
-  if (encodeJson(object).length > bytesMax) {
+  if (encodeJson(object).length > params.bytesMax) {
     throw new VaultError('body_too_large');
   }
   return object;
@@ -183,7 +191,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   captureItem(context, { params, records, secret, rules, ...sent }) {
     return withCapture(context, params, { use: params.endpoint, ...records, secret }, (key) =>
       withOpened(context, params, sent, (body) =>
-        sealNew(context, params, readBody(context, params, rules, body), key),
+        sealNew(context, params, ruled(context, params, rules, readBody(params, body)), key),
       ),
     );
   },
@@ -194,9 +202,13 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       const meta = metaOf(context, params, token, stored.meta);
       checkLive(meta, now);
       checkReference(meta, reference, 'check');
-      // A patch must not change the number of the token.
-      const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
-      const object = keepNumbers(new Map(), read);
+      const read = withOpened(context, params, sent, (body) => readBody(params, body));
+      // As sent: rules may cut them.
+      const numbers = findNumbers(read);
+      if (!numbers.every((number) => isTokenOf(owner.tokenKey, token, number, meta.reference))) {
+        throw new VaultError('number_invalid', { field: 'body' });
+      }
+      const object = keepNumbers(new Map(), ruled(context, params, rules, read));
       const { part0, part1 } = splitSad(object);
       const metadata = metadataOf(meta);
       const patched = sealPatch({
@@ -216,7 +228,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
         ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
         facts: {
           ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
-          ...{ expiresAt: meta.expiresAtMs, metadata },
+          ...{ expiresAt: meta.expiresAtMs, metadata, hasNumber: numbers.length > 0 || undefined },
         },
         digests: metadataDigests(context, params.aid, metadata),
         refMember: referenceMember(context, params.aid, reference, token),

@@ -28,6 +28,8 @@ export interface EndpointPolicy {
   readonly user: string;
   readonly kid: string;
   readonly gen: number;
+  /** ms since 1970; undefined in policies of earlier versions. */
+  readonly createdAt?: number | undefined;
   /** ms since 1970, whole seconds; null = never. */
   readonly expiresAt: number | null;
   readonly rules: readonly string[];

@@ -7,11 +7,11 @@ import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
 import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
-import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
 import { STATUS_ONLY, showReply } from '../../../server/domain/relay/sight.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
-import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
+import { decodeText } from '../../../server/domain/text/charset.ts';
 import { untilSender } from '../../crypto/item/envelope.ts';
 import { generationOf, publicHalfOf } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
@@ -34,20 +34,20 @@ interface Found {
   readonly extra: Uint8Array;
 }
 
-function readParsed(text: string, contentType: string | undefined): Found | undefined {
-  const object = smartParse(text, contentType)?.object;
+function readParsed(body: Uint8Array, contentType: string | undefined): Found | undefined {
+  const object = smartParseBody(body, contentType)?.object;
   const original = object?.get('original_data');
   return object && { object, extra: typeof original === 'string' ? utf8(original) : EMPTY };
 }
 
-function readObject(text: string): Found | undefined {
-  const value = replyJson(text);
+function readObject(body: Uint8Array, contentType: string | undefined): Found | undefined {
+  const value = replyJson(decodeText(body, contentType).text);
   return value instanceof Map ? { object: value, extra: EMPTY } : undefined;
 }
 
 /** Reads the reply of a requester: the network token is stored as a card number. */
-function readToken(text: string): Found | undefined {
-  const reply = readTokenReply(text);
+function readToken(body: Uint8Array, contentType: string | undefined): Found | undefined {
+  const reply = readTokenReply(decodeText(body, contentType).text);
   if (reply === undefined) {
     return undefined;
   }
@@ -63,14 +63,26 @@ function readToken(text: string): Found | undefined {
   return { object, extra: toJsonBytes(reported) };
 }
 
-function readReply(facts: JobFacts, text: string, contentType: string | undefined): Found | undefined {
+function readReply(facts: JobFacts, body: Uint8Array, contentType: string | undefined): Found | undefined {
   switch (facts.what) {
     case 'get':
-      return facts.smartParse ? readParsed(text, contentType) : readObject(text);
+      return facts.smartParse ? readParsed(body, contentType) : readObject(body, contentType);
     case 'network_token':
-      return readToken(text);
+      return readToken(body, contentType);
     case 'post':
       throw new IntegrityError('job');
+  }
+}
+
+/** Returns undefined for a reply that cannot be read. Track data has an error of its own. */
+function unlessUnreadable(read: () => Found | undefined): Found | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof VaultError && error.status === 400 && error.code !== 'track_data_refused') {
+      return undefined;
+    }
+    throw error;
   }
 }
 
@@ -89,8 +101,7 @@ function storable(
   facts: JobFacts,
 ): Found {
   const contentType = headerIn(headers, 'content-type');
-  const text = exactReplyText(body, contentType);
-  const found = text === undefined ? undefined : readReply(facts, text, contentType);
+  const found = unlessUnreadable(() => readReply(facts, body, contentType));
   if (found === undefined) {
     throw new VaultError('reply_not_storable');
   }

@@ -56,6 +56,10 @@ function readValue(
   field: string,
 ): JsonValue {
   const item = items.get(token);
+  if (item?.reference !== undefined && reference === undefined) {
+    const expected = 'has a placeholder without the reference of its item: `{{vault:TOKEN:FIELD:REFERENCE}}`';
+    throw new VaultError('reference_required', { field, expected });
+  }
   if (item === undefined || item.reference !== reference) {
     const expected = 'has a placeholder whose token does not exist, or has another reference';
     throw new VaultError('placeholder_unknown', { field, expected });

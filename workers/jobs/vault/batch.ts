@@ -1,7 +1,15 @@
 /** Handlers of the jobs on batches, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
-import { numberText } from '../../../server/domain/card/number.ts';
-import { parseJson, parseStoredObject, splitList, splitObject } from '../../../server/domain/json/json.ts';
+import { isFloating, NUMBER_NAMES, numberText } from '../../../server/domain/card/number.ts';
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  parseStoredObject,
+  splitList,
+  splitObject,
+} from '../../../server/domain/json/json.ts';
 import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
 import { DURATION_MS_MAX, parseFilterTime } from '../../../server/domain/text/time.ts';
 import { unknownName } from '../../../server/domain/text/unknown-name.ts';
@@ -69,6 +77,14 @@ function referenceOf(members: Members): string | undefined {
   return reference;
 }
 
+/** The number of an item, with the same conditions as one in its data; null counts as omitted. */
+function numberOf(value: JsonValue): string | undefined {
+  if (value !== null && typeof value !== 'string' && !(value instanceof JsonNumber)) {
+    throw invalidAt('query.number', 'must be a text or an integer');
+  }
+  return numberText(value);
+}
+
 /** Parses the expiry of an item of an export. */
 function expiryOf(members: Members, now: number): number | undefined {
   const text = textOf(members, 'expires_at');
@@ -77,6 +93,26 @@ function expiryOf(members: Members, now: number): number | undefined {
     throw invalidAt('query.expires_at', 'must be a time in the future, at most ten years ahead');
   }
   return at;
+}
+
+/** Rejects a number in floating notation. */
+function refuseFloating(value: JsonValue | undefined, place: string): void {
+  const text = value instanceof JsonNumber ? value.text : value;
+  if (typeof text === 'string' && isFloating(text)) {
+    throw invalidAt(
+      place,
+      'must have all its digits, without a point or an exponent: it may have been rounded',
+    );
+  }
+}
+
+/** Parses the data of an item. Numbers in floating notation are errors of an imported item. */
+function dataOf(text: Uint8Array, isImported: boolean): JsonObject {
+  const data = parseStoredObject(text);
+  for (const name of isImported ? NUMBER_NAMES : []) {
+    refuseFloating(data.get(name), `body.${name}`);
+  }
+  return data;
 }
 
 /** Returns the error of an item of a batch, from that of a single item. Throws an unexpected one. */
@@ -122,17 +158,20 @@ function sealOne(
   if (data.length > params.bytesMax) {
     throw new VaultError('body_too_large');
   }
-  const [number, metadata] = [members.get('number'), members.get('metadata')];
+  const [numberMember, metadata] = [members.get('number'), members.get('metadata')];
+  const number = numberMember && parseJson(numberMember);
+  if (imported) {
+    refuseFloating(number, 'query.number');
+  }
   own.token = imported?.keepsTokens ? textOf(members, 'token') : undefined;
   own.expiresAt = imported && expiryOf(members, params.now);
-  // With the same conditions as a number in the data.
-  own.number = number && numberText(parseJson(number));
+  own.number = number === undefined ? undefined : numberOf(number);
   own.reference = referenceOf(members);
   own.algorithm = textOf(members, 'algorithm') ?? params.algorithm;
   own.ttl = textOf(members, 'ttl');
   own.metadata = metadata && Buffer.from(metadata).toString('utf8');
   own.seed = params.seeds?.[index];
-  const sealed = sealNew(context, own, parseStoredObject(data), key);
+  const sealed = sealNew(context, own, dataOf(data, imported !== undefined), key);
   return own.token === undefined ? sealed : { ...sealed, facts: { ...sealed.facts, isKept: true } };
 }
 

@@ -106,7 +106,7 @@ export const ITEM_HANDLERS = {
           : earlierExpiry(meta.sad.expiresAtMs, params.sadExpiresAt);
       return sealStored(context, {
         params,
-        ...updatedFacts(params, meta, object),
+        ...updatedFacts(params, meta, object, key),
         owner: key,
         object,
         chosen: { token, candidate: 0, identity: EMPTY },

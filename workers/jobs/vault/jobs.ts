@@ -129,6 +129,7 @@ export interface ItemName extends KeyName, ItemRef {}
 /** Options of an update. */
 export interface UpdateParams extends ItemName, ActorParams, SentFacts, Seen {
   readonly wantsSummary: boolean;
+  readonly wantsFingerprint: boolean;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
   /** True if the account sees numbers masked, and so do its rules. */
@@ -195,6 +196,8 @@ export interface StoredFacts extends ItemFacts {
   /** ms since 1970; 0 = kept, or nothing to keep. */
   readonly sadExpiresAt: number;
   readonly reference?: string | undefined;
+  /** A patch: the number of the item was in its data. */
+  readonly hasNumber?: true | undefined;
 }
 
 /** Facts of a sealed item of a batch. */

@@ -1,10 +1,12 @@
 import { VaultError } from '../../../server/core/errors.ts';
+import { onlyDigits } from '../../../server/domain/card/digits.ts';
 import { findNumber, mergeFirstLevel } from '../../../server/domain/card/number.ts';
 import { joinSad, type SplitObject, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import {
   formatToken,
   isClashProne,
+  isMadeFrom,
   keptAlgorithm,
   parseAlgorithm,
 } from '../../../server/domain/card/token-format.ts';
@@ -301,6 +303,26 @@ function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams):
   throw new VaultError('internal');
 }
 
+/**
+ * Tells whether a token was made of a number, as it is or of its digits alone. No number fits a random token, or one that
+ * another vault has made.
+ */
+export function isTokenOf(
+  tokenKey: Uint8Array,
+  token: string,
+  number: string,
+  reference: string | undefined,
+): boolean {
+  for (const text of new Set([number, onlyDigits(number)])) {
+    for (let candidate = 0; candidate < CANDIDATES_MAX; candidate++) {
+      if (isMadeFrom(token, text, tokenDigest(tokenKey, text, reference, candidate))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 interface SealRequest {
   readonly params: KeyName & ActorParams & Seen & { readonly reference?: string | undefined };
   readonly facts: ItemFacts;
@@ -355,6 +377,11 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   };
 }
 
+/** Returns the fingerprint of a number as text. */
+function fingerprintText(tokenKey: Uint8Array, number: string): string {
+  return Buffer.from(fingerprintOf(tokenKey, number)).toString('hex');
+}
+
 /** Checks a new item, chooses its token and seals it. */
 export function sealNew(
   context: ThreadContext,
@@ -376,9 +403,7 @@ export function sealNew(
     facts: {
       expiresAt: expiresAt ?? undefined,
       metadata: metadata ?? undefined,
-      fingerprint: params.wantsFingerprint
-        ? Buffer.from(fingerprintOf(tokenKey, number)).toString('hex')
-        : undefined,
+      fingerprint: params.wantsFingerprint ? fingerprintText(tokenKey, number) : undefined,
       card: params.wantsCard ? cardFacts(number) : undefined,
     },
     summary: params.wantsSummary ? cardSummary(object, params.number) : undefined,
@@ -391,9 +416,16 @@ export function sealNew(
 }
 
 /** Returns the facts of an updated item, those that were sent, else its former ones, and its summary, if it has one. */
-export function updatedFacts(params: UpdateParams, meta: OpenedMeta, object: JsonObject) {
+export function updatedFacts(
+  params: UpdateParams,
+  meta: OpenedMeta,
+  object: JsonObject,
+  { tokenKey }: SealingKey,
+) {
   const { expiresAt, metadata } = readFacts(params);
+  const number = params.wantsFingerprint ? findNumber(object) : undefined;
   const facts = {
+    fingerprint: number === undefined ? undefined : fingerprintText(tokenKey, number),
     expiresAt: (expiresAt === undefined ? meta.expiresAtMs : expiresAt) ?? undefined,
     metadata: (metadata === undefined ? metadataOf(meta) : metadata) ?? undefined,
   };

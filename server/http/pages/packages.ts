@@ -2,10 +2,10 @@ import { version } from '../../../package.json';
 import type { Page } from './pages.ts';
 import { notBuilt, REVALIDATE, respondWith } from './static-file.ts';
 
-const NOT_PACKED = 'This server has no packed SDK. Run `bun run pack:sdk` in its checkout.\n';
+const NOT_PACKED = 'This server has no packages. Run `bun run pack` in its checkout.\n';
 const TYPES = 'cardvault-sdk.d.ts';
 
-/** Reads the file on the first request, and again after it has changed: the SDK can be packed while the server runs. */
+/** Reads the file on the first request, and again after it has changed: they can be packed while the server runs. */
 function respondFrom(file: URL, type: string, isCompressible: boolean): Page['respond'] {
   let known: { readonly at: number; readonly respond: Page['respond'] } | undefined;
   return async (request) => {
@@ -25,23 +25,23 @@ function respondFrom(file: URL, type: string, isCompressible: boolean): Page['re
 }
 
 /**
- * The SDK of this version, packed by `scripts/pack-sdk.ts`, for any origin: a tarball that package managers install from its
- * URL, with and without the version in its path, and the module with its types for browsers and Deno.
+ * The SDK and the forms of this version, packed by `scripts/pack.ts`, for any origin: tarballs that package managers install from
+ * their URL, with and without the version in its path, and the module of the SDK with its types for browsers and Deno.
  */
-export function sdkPages(folder = new URL('../../../dist/sdk/', import.meta.url)): readonly Page[] {
-  const tarball = `cardvault-sdk-${version}.tgz`;
-  const tarballAt = (name: string): Page => ({
-    path: `/sdk/${name}`,
-    respond: respondFrom(new URL(tarball, folder), 'application/gzip', false),
-  });
+export function packagePages(folder = new URL('../../../dist/packages/', import.meta.url)): readonly Page[] {
+  const tarballsOf = (name: 'sdk' | 'forms'): readonly Page[] => {
+    const tarball = `cardvault-${name}-${version}.tgz`;
+    const respond = respondFrom(new URL(tarball, folder), 'application/gzip', false);
+    return [`cardvault-${name}.tgz`, tarball].map((file) => ({ path: `/${name}/${file}`, respond }));
+  };
   const textAt = (name: string, type: string): Page => ({
     path: `/sdk/${name}`,
     respond: respondFrom(new URL(name, folder), type, true),
   });
   const script = textAt('cardvault-sdk.js', 'text/javascript; charset=utf-8');
   return [
-    tarballAt('cardvault-sdk.tgz'),
-    tarballAt(tarball),
+    ...tarballsOf('sdk'),
+    ...tarballsOf('forms'),
     {
       path: script.path,
       respond: async (request) => {

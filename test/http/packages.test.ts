@@ -3,28 +3,35 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { version } from '../../package.json';
-import { sdkPages } from '../../server/http/pages/sdk-files.ts';
-import { packSdk } from '../helpers/packed-sdk.ts';
+import { packagePages } from '../../server/http/pages/packages.ts';
+import { packAll } from '../helpers/packages.ts';
 import { createClient } from './client.ts';
 
 const NOBODY = { headers: { authorization: '' } };
 const TARBALL = `cardvault-sdk-${version}.tgz`;
-const PATHS = ['cardvault-sdk.tgz', TARBALL, 'cardvault-sdk.js', 'cardvault-sdk.d.ts'];
+const FORMS = `cardvault-forms-${version}.tgz`;
+const PATHS = [
+  ...['/sdk/cardvault-sdk.tgz', `/sdk/${TARBALL}`],
+  ...['/forms/cardvault-forms.tgz', `/forms/${FORMS}`],
+  ...['/sdk/cardvault-sdk.js', '/sdk/cardvault-sdk.d.ts'],
+];
 
-describe('the SDK of this server', () => {
+describe('the packages of this server', () => {
   let folder = '';
   beforeAll(async () => {
-    folder = await packSdk();
+    folder = await packAll();
   }, 60_000);
 
   test.each([
-    ['cardvault-sdk.tgz', TARBALL, 'application/gzip'],
-    [TARBALL, TARBALL, 'application/gzip'],
-    ['cardvault-sdk.js', 'cardvault-sdk.js', 'text/javascript; charset=utf-8'],
-    ['cardvault-sdk.d.ts', 'cardvault-sdk.d.ts', 'application/typescript; charset=utf-8'],
-  ])('/sdk/%s is what was packed, for any origin', async (name, packed, type) => {
+    ['/sdk/cardvault-sdk.tgz', TARBALL, 'application/gzip'],
+    [`/sdk/${TARBALL}`, TARBALL, 'application/gzip'],
+    ['/forms/cardvault-forms.tgz', FORMS, 'application/gzip'],
+    [`/forms/${FORMS}`, FORMS, 'application/gzip'],
+    ['/sdk/cardvault-sdk.js', 'cardvault-sdk.js', 'text/javascript; charset=utf-8'],
+    ['/sdk/cardvault-sdk.d.ts', 'cardvault-sdk.d.ts', 'application/typescript; charset=utf-8'],
+  ])('%s is what was packed, for any origin', async (name, packed, type) => {
     const client = createClient();
-    const answer = await client.send('GET', `/sdk/${name}`, NOBODY);
+    const answer = await client.send('GET', name, NOBODY);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('Content-Type')).toBe(type);
     expect(answer.headers.get('Content-Encoding')).toBeNull();
@@ -38,7 +45,7 @@ describe('the SDK of this server', () => {
     expect(answer.headers.get('ETag')).toBe(`W/"${tag}"`);
     expect(answer.text).toBe(await file.text());
     const again = { headers: { ...NOBODY.headers, 'If-None-Match': `W/"${tag}"` } };
-    expect(await client.send('GET', `/sdk/${name}`, again)).toMatchObject({ status: 304, text: '' });
+    expect(await client.send('GET', name, again)).toMatchObject({ status: 304, text: '' });
   });
 
   test('the module is packed for the way, and says where its types are', async () => {
@@ -48,17 +55,19 @@ describe('the SDK of this server', () => {
     expect(answer.headers.get('X-TypeScript-Types')).toBe('./cardvault-sdk.d.ts');
   });
 
-  test('has the version of the server', async () => {
-    expect((await import('../../sdk/package.json')).version).toBe(version);
+  test('have the version of the server', async () => {
+    for (const manifest of [import('../../sdk/package.json'), import('../../forms/package.json')]) {
+      expect((await manifest).version).toBe(version);
+    }
   });
 });
 
-test('a server whose SDK was not packed says how to', async () => {
-  const pages = sdkPages(pathToFileURL(join(tmpdir(), 'no-such-folder/')));
-  expect(pages.map(({ path }) => path)).toEqual(PATHS.map((name) => `/sdk/${name}`));
+test('a server whose packages were not made says how to', async () => {
+  const pages = packagePages(pathToFileURL(join(tmpdir(), 'no-such-folder/')));
+  expect(pages.map(({ path }) => path)).toEqual(PATHS);
   for (const { path, respond } of pages) {
     const response = await respond(new Request(`http://localhost${path}`));
     expect(response.status).toBe(404);
-    expect(await response.text()).toContain('bun run pack:sdk');
+    expect(await response.text()).toContain('bun run pack`');
   }
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import manifest from '../../sdk/package.json';
 
 const root = join(import.meta.dir, '..', '..');
-const PACKED = join(root, 'dist/sdk');
+const PACKED = join(root, 'dist/packages');
 
 /** Runs a command and returns its output. Throws with the output if it fails. */
 export async function run(command: readonly string[], cwd: string): Promise<string> {
@@ -19,14 +19,14 @@ export async function run(command: readonly string[], cwd: string): Promise<stri
   return stdout;
 }
 
-/** Packs the SDK where its sources have changed, and gives the folder with the tarball and the module. */
-export async function packSdk(): Promise<string> {
-  await run([process.execPath, join(root, 'scripts/pack-sdk.ts'), '--if-changed'], root);
+/** Packs SDK and forms where their sources have changed, and gives the folder with the tarballs and the module. */
+export async function packAll(): Promise<string> {
+  await run([process.execPath, join(root, 'scripts/pack.ts'), '--if-changed'], root);
   return PACKED;
 }
 
 /** Installs the tarball with npm into a folder that may be empty. No registry is asked: it depends on nothing. */
 export async function installSdk(folder: string): Promise<void> {
-  const tarball = join(await packSdk(), `cardvault-sdk-${manifest.version}.tgz`);
+  const tarball = join(await packAll(), `cardvault-sdk-${manifest.version}.tgz`);
   await run(['npm', 'install', '--offline', '--no-audit', '--no-fund', tarball], folder);
 }

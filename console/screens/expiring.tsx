@@ -1,0 +1,49 @@
+import type { Expiring, Scope } from '../../sdk/transport/types.ts';
+import { useListing } from '../app/load.ts';
+import { linkTo } from '../app/route.ts';
+import type { Session } from '../app/session.ts';
+import { T } from '../app/text.ts';
+import { List } from '../ui/list.tsx';
+import { Expiry, Panel } from '../ui/parts.tsx';
+
+const SHOWN = 20;
+
+/** The screens on which things of a kind are renewed, with the scope that they need. */
+const SCREENS: Readonly<Partial<Record<Expiring['kind'], readonly [screen: string, scope: Scope]>>> = {
+  certificate: ['certificates', 'cert:write'],
+  credential: ['credentials', 'credential:write'],
+  capture: ['capture', 'capture:write'],
+  retrieve: ['retrieve', 'retrieve:write'],
+};
+
+/** The id of what expires, with a link to its screen if there is one. */
+function Name({ of: { kind, id }, session }: { readonly of: Expiring; readonly session: Session }) {
+  const [screen, scope] = SCREENS[kind] ?? [];
+  const name = <code>{id}</code>;
+  return screen !== undefined && scope !== undefined && session.may(scope) ? (
+    <a href={linkTo(screen)}>{name}</a>
+  ) : (
+    name
+  );
+}
+
+/** What somebody has to renew within the next 30 days. */
+export function ExpiringPanel({ session }: { readonly session: Session }) {
+  const found = useListing((next_token) => session.client.admin.expiring({ limit: SHOWN, next_token }));
+  return (
+    <Panel title={T.expiring.title}>
+      <List
+        of={found}
+        title={T.expiring.title}
+        empty={T.expiring.empty}
+        keyOf={({ kind, id }) => `${kind} ${id}`}
+        columns={[
+          { title: T.expiring.kind, cell: ({ kind }) => T.expiring.kinds[kind] },
+          { title: 'Id', cell: (one) => <Name of={one} session={session} />, isLong: true },
+          { title: T.key, cell: ({ user }) => user ?? '' },
+          { title: T.expiring.expires, cell: ({ expires_at }) => <Expiry at={expires_at} soonDays={7} /> },
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,28 @@
+import type { RedisLink } from '../redis/client.ts';
+import { redisKeys } from '../redis/records/keys.ts';
+import { asText } from '../redis/reply.ts';
+
+/** The time until a server counts anew; a round looks more often, so that no figure is older than a minute. */
+const LEASE_MS = 50_000;
+/** Older figures are unknown: no server counts any more. */
+const KEPT_MS = 120_000;
+
+/** Stores the figures of what expires, which one server of the vault counts for all. */
+export class ExpiringStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Returns true for the server that is to count now. */
+  async claim(): Promise<boolean> {
+    return (await this.redis.write('SET', [redisKeys.expiringLease, 1, 'NX', 'PX', LEASE_MS])) !== null;
+  }
+
+  async write(counts: readonly number[]): Promise<void> {
+    await this.redis.write('SET', [redisKeys.expiring, counts.join(' '), 'PX', KEPT_MS]);
+  }
+
+  /** Returns the newest figures, in the order in which they were written; none if they are too old. */
+  async read(): Promise<readonly number[]> {
+    const counts = await this.redis.command('GET', [redisKeys.expiring]);
+    return counts === null ? [] : asText(counts).split(' ').map(Number);
+  }
+}
