@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import { DAY_MS } from '../core/clock.ts';
+import { certificatesIn } from '../core/pem.ts';
 import { defineCommand } from './command.ts';
 
 /** A certificate that ends earlier is a warning. */
@@ -15,10 +16,7 @@ function certificatesOf({ tls, redisTls, proxyCa }: Config) {
     ['VAULT_PROXY_CA_FILE', proxyCa],
   ] as const;
   return files.flatMap(([setting, pem = '']) =>
-    pem
-      .split(/(?=-----BEGIN CERTIFICATE-----)/)
-      .filter((block) => block.startsWith('-----BEGIN'))
-      .map((block) => ({ setting, end: new X509Certificate(block).validToDate })),
+    certificatesIn(pem).map((block) => ({ setting, end: new X509Certificate(block).validToDate })),
   );
 }
 
@@ -33,8 +31,8 @@ function warningsOf(config: Config, now: number): readonly string[] {
 }
 
 /**
- * `vault check`. The frame reads the settings as a start does, and ends the command with a line for each error, before it runs.
- * Nothing is opened, created or run.
+ * `vault check`. Before it runs, the command line has read the settings, and has ended with a line for each error. Nothing is
+ * opened or created.
  */
 export const checkCommand = defineCommand({
   words: ['check'],

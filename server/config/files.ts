@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { OPERATIONS } from '../core/operations.ts';
+import { certificatesIn } from '../core/pem.ts';
 import { Secret } from '../core/secret.ts';
 import type { AuditSink, NetworkTokenRequester, PriceTable } from '../core/settings.ts';
 import { errorCode } from './folder.ts';
@@ -114,7 +115,7 @@ export const parseAuditSink: Parse<AuditSink> = (text) => {
 /** The PEM text of a file with at least one certificate, all of them valid X.509. */
 export const parseCertificates: Parse<string> = (path) => {
   const pem = read(path, false);
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const blocks = certificatesIn(pem);
   if (blocks.length === 0) {
     return rejectValue('names a file without a PEM certificate');
   }

@@ -41,7 +41,10 @@ const FIGURES = EXPIRING_KINDS.flatMap((kind) => PERIODS.map(([within, ms]) => (
 /** The last entry of a page: what follows is after it. */
 type Position = readonly [expiresAt: string, kind: string, id: string];
 
-/** Lists and counts what somebody has to renew before it expires. Nothing is stored for it but endpoints by their end. */
+/**
+ * Lists and counts what somebody has to renew before it expires. It reads the records of other services; only long-lived endpoints
+ * have an index by their end.
+ */
 export class ExpiringThings {
   constructor(
     private readonly store: ExpiringStore,
@@ -96,7 +99,7 @@ export class ExpiringThings {
     }
   }
 
-  /** Returns the figures of the metric, at most a minute old; undefined if they are unknown. */
+  /** Returns the figures of the metric, usually at most a minute old, never over two; undefined if they are unknown. */
   async figures(): Promise<readonly Figure[] | undefined> {
     const counts = await this.store.read();
     return counts.length === FIGURES.length && counts.every(Number.isSafeInteger)

@@ -19,7 +19,7 @@ const listExpiring = defineRoute({
   auth: 'basic',
   query: ExpiringQuery,
   response: ExpiringList,
-  errors: ['cursor_invalid', 'integrity_failed'],
+  errors: ['cursor_invalid'],
   meter: [],
   handle: async ({ ctx, query }, services: Needs) => {
     const { found, nextToken } = await services.expiring.list(ctx, query);

@@ -2,7 +2,7 @@ import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { asText } from '../redis/reply.ts';
 
-/** The time until a server counts anew; a round looks more often, so that no figure is older than a minute. */
+/** The time until a server counts anew; a round looks more often, so that figures are renewed within a minute. */
 const LEASE_MS = 50_000;
 /** Older figures are unknown: no server counts any more. */
 const KEPT_MS = 120_000;

@@ -350,7 +350,7 @@ function statusOf(state: JobState): JobStatus {
   return isBegun || state.isRepeated || kind !== 'capture' ? 'reporting' : 'waiting';
 }
 
-/** The place before a job, from which a listing goes on with it: ids have one length. */
+/** The position just before a job in a listing, newest first, so that the next page begins with it: ids have one length. */
 function placeBefore({ createdMs, id }: JobPosition): JobPosition {
   return { createdMs, id: `${id}~` };
 }

@@ -99,7 +99,7 @@ const redeliverJobs = defineRoute({
   query: NO_QUERY,
   body: { kind: 'json', schema: RedeliverJobsBody, bytesMax: BODY_BYTES.short },
   response: Redelivered,
-  errors: ['cursor_invalid', 'jobs_full', 'integrity_failed'],
+  errors: ['cursor_invalid', 'jobs_full'],
   audit: { action: 'job.redeliver', of: 'all', object: () => 'job' },
   handle: async ({ ctx, body }, services: Needs) => ({
     json: await services.jobListing.redeliverAll(ctx, body),

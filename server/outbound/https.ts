@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
 import { HEADER_NAME, type HeaderEntries } from '../core/headers.ts';
+import { certificatesIn } from '../core/pem.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 import {
   type OutboundLimits,
@@ -44,8 +45,6 @@ const LIMITS: OutboundLimits = Object.freeze({
   replyBodyBytes: 1_048_576,
 });
 
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
 const NAME_LENGTH_MAX = 256;
 /** Bytes (obs-text of RFC 9110, section 5.5, which includes UTF-8) except ASCII control characters and tab. */
 const VALUE = /^[\u0020-\u007e\u0080-\u00ff]*$/;
@@ -84,7 +83,7 @@ export function checkHeaders(headers: HeaderEntries, field: string): void {
 export function createOutbound(options: OutboundOptions): Outbound {
   const { policy, resolve = resolveBySystem } = options;
   const limits = { ...LIMITS, ...options.limits };
-  const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
+  const authorities = [...rootCertificates, ...certificatesIn(options.caPem ?? '')];
   const contextOf = createContexts(authorities);
   const pool = new ConnectionPool();
 

@@ -26,6 +26,14 @@ test('complete settings are exit code 0, and nothing is opened, made or run', as
   expect(JSON.parse((await check(settings, '--json')).out)).toEqual({ ok: true, warnings: [] });
 });
 
+test('a file of certificates may begin with a key', async () => {
+  const file = join(folder, 'both.pem');
+  const pem = readFileSync(vectorPath('tls-cert.pem'), 'utf8');
+  writePrivate(file, `-----BEGIN PRIVATE KEY-----\nbm9uZQ==\n-----END PRIVATE KEY-----\n${pem}`);
+  expect((await check({ VAULT_PROXY_CA_FILE: file })).code).toBe(0);
+  rmSync(file);
+});
+
 test('each error is a line with its setting and no value, and exit code 1', async () => {
   const password = 'canary-4242';
   const { code, out, err } = await check({

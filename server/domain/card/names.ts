@@ -1,5 +1,5 @@
 import { remembered } from '../text/remembered.ts';
-import { bareName, isCodeName, isSadName } from './sensitive-names.ts';
+import { bareName, CARD, compounds, isCodeName, isSadName } from './sensitive-names.ts';
 
 /** `secret`: sensitive data that is no verification code; a weak one is some code, which may be one that verifies. */
 export type CardRole =
@@ -20,11 +20,8 @@ export interface NamedRole {
 }
 
 /** Parts of names, as `bareName` gives them. */
-const CARD = [
-  ...['card', 'cc', 'creditcard', 'debitcard', 'paymentcard', 'bankcard', 'virtualcard', 'vcc', 'plaincard'],
-  ...['carddata', 'carddetails', 'cardinfo', 'plaincarddata'],
-];
-const MAYBE_CARD = ['', ...CARD];
+const CARDS = [...CARD, 'carddata', 'carddetails', 'cardinfo', 'plaincarddata'];
+const MAYBE_CARD = ['', ...CARDS];
 const NUMBER = [
   ...['number', 'num', 'no', 'nr', 'nbr', 'pan', 'accountnumber', 'accountnum', 'accountno'],
   ...['acctnumber', 'acctnum', 'acctno'],
@@ -39,15 +36,11 @@ const HOLDERS = [...MAYBE_CARD.flatMap((card) => [`${card}holder`, `${card}owner
 const FIRST = ['firstname', 'givenname', 'forename', 'fname', 'first'];
 const LAST = ['lastname', 'surname', 'familyname', 'lname', 'last'];
 
-function compounds(heads: readonly string[], tails: readonly string[]): string[] {
-  return heads.flatMap((head) => tails.map((tail) => head + tail));
-}
-
 function isLong(name: string): boolean {
   return name.length > 1;
 }
 
-function roleOf(role: CardRole, names: readonly string[]): readonly (readonly [string, CardRole])[] {
+function withRole(role: CardRole, names: readonly string[]): readonly (readonly [string, CardRole])[] {
   return names.map((name) => [name, role]);
 }
 
@@ -56,25 +49,25 @@ function roleOf(role: CardRole, names: readonly string[]): readonly (readonly [s
  * Orbital (`AVSname`), EMV in JSON (`applicationExpirationDate`), and German, Spanish, Portuguese, French, Italian and Dutch.
  */
 const STRONG: ReadonlyMap<string, CardRole> = new Map([
-  ...roleOf('number', [
-    ...compounds(CARD, NUMBER),
+  ...withRole('number', [
+    ...compounds(CARDS, NUMBER),
     ...compounds(['', 'f', 'd', 'device', 'clear', 'plain', 'raw', 'full'], ['pan', 'cardnumber']),
     ...compounds(['', 'application', 'device'], ['primaryaccountnumber']),
     ...['acctnumber', 'acctnum', 'acctno', 'ccn', 'pannumber', 'vcn', 'kartennummer', 'kreditkartennummer'],
     ...['numerotarjeta', 'numerodetarjeta', 'numtarjeta', 'numerocartao', 'numerodocartao', 'numcartao'],
     ...['numerocarte', 'numcarte', 'numerocarta', 'kaartnummer'],
   ]),
-  ...roleOf('month', [
+  ...withRole('month', [
     ...compounds(compounds(MAYBE_CARD, EXPIRY), MONTH),
     ...compounds(['month'], EXPIRY),
-    ...compounds(CARD, MONTH.filter(isLong)),
+    ...compounds(CARDS, MONTH.filter(isLong)),
   ]),
-  ...roleOf('year', [
+  ...withRole('year', [
     ...compounds(compounds(MAYBE_CARD, EXPIRY), YEAR),
     ...compounds(['year'], EXPIRY),
-    ...compounds(CARD, YEAR.filter(isLong)),
+    ...compounds(CARDS, YEAR.filter(isLong)),
   ]),
-  ...roleOf('expiry', [
+  ...withRole('expiry', [
     ...compounds(compounds(MAYBE_CARD, EXPIRY), ['', 'monthyear', 'mmyy', 'yymm', 'mmyyyy', 'yyyymm']),
     ...compounds(['dateof', 'date', 'application', 'monthyearof'], EXPIRY),
     ...[
@@ -89,9 +82,9 @@ const STRONG: ReadonlyMap<string, CardRole> = new Map([
     ],
     ...['fechacaducidad', 'caducidad', 'validade', 'datavalidade', 'scadenza', 'datascadenza', 'vervaldatum'],
   ]),
-  ...roleOf('holder', [
+  ...withRole('holder', [
     ...compounds(compounds(MAYBE_CARD, HOLDER), ['name', 'nm']),
-    ...compounds(CARD, ['holder', 'owner', 'name']),
+    ...compounds(CARDS, ['holder', 'owner', 'name']),
     ...['holder', 'crdhldrnm', 'crdhldr', 'avsname', 'embossname', 'embossedname', 'nameonaccount'],
     ...compounds(['nameon', 'nameonthe'], CARD),
     ...[
@@ -104,18 +97,18 @@ const STRONG: ReadonlyMap<string, CardRole> = new Map([
       'titolare',
     ],
   ]),
-  ...roleOf('first', compounds([...HOLDERS, ...CARD], FIRST)),
-  ...roleOf('last', compounds([...HOLDERS, ...CARD], LAST)),
+  ...withRole('first', compounds([...HOLDERS, ...CARD], FIRST)),
+  ...withRole('last', compounds([...HOLDERS, ...CARD], LAST)),
 ]);
 
 const WEAK: ReadonlyMap<string, CardRole> = new Map([
-  ...roleOf('number', ['number', 'num', 'no', 'n', 'account', 'accountnumber', 'accountnum', 'accountno']),
-  ...roleOf('number', ['acct', 'card', 'cc', 'creditcard', 'debitcard', 'tarjeta', 'karte']),
-  ...roleOf('month', MONTH.filter(isLong)),
-  ...roleOf('year', YEAR.filter(isLong)),
-  ...roleOf('holder', ['name', 'fullname', 'owner', 'billingname', 'nm']),
-  ...roleOf('first', FIRST),
-  ...roleOf('last', LAST),
+  ...withRole('number', ['number', 'num', 'no', 'n', 'account', 'accountnumber', 'accountnum', 'accountno']),
+  ...withRole('number', ['acct', 'card', 'cc', 'creditcard', 'debitcard', 'tarjeta', 'karte']),
+  ...withRole('month', MONTH.filter(isLong)),
+  ...withRole('year', YEAR.filter(isLong)),
+  ...withRole('holder', ['name', 'fullname', 'owner', 'billingname', 'nm']),
+  ...withRole('first', FIRST),
+  ...withRole('last', LAST),
 ]);
 
 /** Names that say nothing: the parent's name counts. */

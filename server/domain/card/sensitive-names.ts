@@ -24,7 +24,7 @@ export function bareName(name: string): string {
     .replaceAll(/[^a-z0-9]/g, '');
 }
 
-function compounds(heads: readonly string[], tails: readonly string[]): string[] {
+export function compounds(heads: readonly string[], tails: readonly string[]): string[] {
   return heads.flatMap((head) => tails.map((tail) => head + tail));
 }
 
@@ -33,7 +33,10 @@ function published(tables: readonly PublishedNames[]): string[] {
 }
 
 /** Usual first and last parts of names, as {@link bareName} gives them. */
-const CARD = ['card', 'cc', 'creditcard', 'debitcard', 'paymentcard', 'bankcard'];
+export const CARD = [
+  ...['card', 'cc', 'creditcard', 'debitcard', 'paymentcard', 'bankcard'],
+  ...['virtualcard', 'vcc', 'plaincard'],
+];
 const OR_CARD = ['', ...CARD];
 const NUMBER = ['number', 'no', 'num', 'nr'];
 const VALUE = ['', 'code', 'value', 'val', 'data', ...NUMBER];
