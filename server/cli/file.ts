@@ -18,9 +18,15 @@ export async function readBinaryFile(path: string, bytesMax: number): Promise<Ui
   }
   try {
     return await file.bytes();
-  } catch {
-    throw new CommandError('FILE cannot be read.', 1);
+  } catch (error) {
+    throw unreadable(error);
   }
+}
+
+/** The error for the file of an argument, with the reason of the system: `ENOENT` for one that is not there. */
+export function unreadable(error: unknown): CommandError {
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+  return new CommandError(`FILE cannot be read${code}.`, 1);
 }
 
 export const PASSPHRASE_FILE = {

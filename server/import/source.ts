@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { openAgeFile } from '../../workers/crypto/record/age-file.ts';
 import { CommandError } from '../cli/command.ts';
-import { readTextFile } from '../cli/file.ts';
+import { readTextFile, unreadable } from '../cli/file.ts';
 import { streamOf } from '../core/byte-stream.ts';
 import { LineReader, type Mapped, type NumberOptions } from './columns.ts';
 import { csvRows } from './csv.ts';
@@ -67,9 +67,11 @@ export async function openSource({ path, format, identity, ...options }: SourceO
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined || found.isDirectory()) {
-    throw new CommandError('FILE cannot be read.', 1);
+  const found = await stat(path).catch((error: unknown) => {
+    throw unreadable(error);
+  });
+  if (found.isDirectory()) {
+    throw new CommandError('FILE is a folder.', 1);
   }
   // A pipe has no size.
   return found.isFile() ? found.size : undefined;

@@ -121,7 +121,7 @@ export async function openJournal(path: string, asked: string): Promise<Journal>
   }
   if (found.ended_at !== undefined) {
     throw new CommandError(
-      `FILE was imported at ${found.ended_at}. To import it once more, remove ${path}.import.`,
+      `FILE was imported at ${found.ended_at}. To import it once more, remove ${path}.import and ${path}.errors.`,
       1,
     );
   }

@@ -331,7 +331,7 @@ describe('a command line is refused', () => {
       ['-', '--format', 'csv', '--passphrase-file', 'x'],
       'Give --state PATH',
     ],
-    ['with no file', ['/nowhere/cards.csv', '--passphrase-file', '-file-'], 'FILE cannot be read.'],
+    ['with no file', ['/nowhere/cards.csv', '--passphrase-file', '-file-'], 'FILE cannot be read (ENOENT).'],
   ])('%s', async (_, args, said) => {
     const given = args.map((arg) => (arg === '-file-' ? imports.passphraseFile : arg));
     const { code, err } = await runCommand(['import', ...given, '--account', account.name, '--user', 'u'], {
