@@ -110,18 +110,30 @@ async function release(connection: Connection): Promise<void> {
   connection.isWaiting = false;
   connection.server.write(MARK_COMMAND);
   let replies = Buffer.concat(connection.held);
-  while (!replies.subarray(-MARK_REPLY.length).equals(MARK_REPLY)) {
+  let end = replies.indexOf(MARK_REPLY);
+  while (end < 0) {
+    if (connection.client.destroyed || connection.server.destroyed) {
+      return;
+    }
     await turn();
     replies = Buffer.concat(connection.held);
+    end = replies.indexOf(MARK_REPLY);
   }
-  connection.held = [];
-  connection.client.write(replies.subarray(0, -MARK_REPLY.length));
+  connection.client.write(replies.subarray(0, end));
+  // What the vault has sent meanwhile is answered behind the mark.
+  const later = replies.subarray(end + MARK_REPLY.length);
+  connection.held = later.length === 0 ? [] : [later];
+}
+
+/** Whether the vault has sent something, or something from before the watch is answered. */
+function awaitsReplies({ isWaiting, held }: Connection): boolean {
+  return isWaiting || held.length > 0;
 }
 
 /** Gives the vault its replies once it has nothing left to do; whether it did. */
 async function releaseWhenQuiet(state: State, isIdle: () => boolean): Promise<boolean> {
   state.quietTurns = isIdle() ? state.quietTurns + 1 : 0;
-  const waiting = [...state.connections].filter((connection) => connection.isWaiting);
+  const waiting = [...state.connections].filter(awaitsReplies);
   if (state.quietTurns <= QUIET_TURNS || waiting.length === 0) {
     return false;
   }
