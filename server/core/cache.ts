@@ -1,10 +1,10 @@
 /** A bounded memory of values that are expensive to read or compute. When it is full the oldest entry is dropped. */
 export class Memory<V> {
-  private readonly entries = new Map<string, { readonly value: V; readonly until: number }>();
+  private readonly entries = new Map<string, { readonly value: V; until: number }>();
 
   constructor(
     private readonly entriesMax: number,
-    /** The lifetime of an entry from when it was set. */
+    /** The lifetime of an entry from when it was set or renewed. */
     private readonly keptMs: number,
     private readonly now: () => number,
   ) {}
@@ -27,6 +27,15 @@ export class Memory<V> {
       this.entries.delete(oldest);
     }
     this.entries.set(name, { value, until: this.now() + keepMs });
+  }
+
+  /** Keeps a value that is not too old for `keptMs` from now. */
+  renew(name: string): void {
+    const found = this.entries.get(name);
+    const now = this.now();
+    if (found && found.until > now) {
+      found.until = now + this.keptMs;
+    }
   }
 
   /** Drops a value; returns false if there was none. */

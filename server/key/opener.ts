@@ -169,6 +169,8 @@ export class KeyOpener {
         }
       }
       if (result.kind === 'done') {
+        // Otherwise all callers of a busy key would wait for Argon2id each time the lifetime ends.
+        this.warm.renew(key.kid);
         if (warm !== undefined) {
           this.observer.count('unlock', 'warm');
         }

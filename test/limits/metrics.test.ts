@@ -65,6 +65,31 @@ describe('the metrics tell of', () => {
     expect(grown('vault_worker_job_duration_seconds_count', { lane: 'hot' })).toBeGreaterThanOrEqual(3);
   });
 
+  test('one opening with Argon2id of a key that is in use, and one more after a pause', async () => {
+    let nowMs = Date.now();
+    const other = await vault.secondServer({ warmUnlockSeconds: 60, now: () => nowMs });
+    try {
+      const account = client.via(other.handle);
+      await account.key('busy');
+      const token = await account.store('busy', { card_number: NUMBER });
+      const openings = async (pauses: readonly number[]): Promise<number> => {
+        const before = await scrape(other.handle);
+        for (const seconds of pauses) {
+          nowMs += seconds * 1_000;
+          await account.open('busy', token);
+        }
+        const after = await scrape(other.handle);
+        const labels = { result: 'cold' };
+        return after.value('vault_unlocks_total', labels) - before.value('vault_unlocks_total', labels);
+      };
+      // Storing has opened it.
+      expect(await openings([0, 40, 40, 40, 59])).toBe(0);
+      expect(await openings([61])).toBe(1);
+    } finally {
+      await other.close();
+    }
+  });
+
   test('no operation that came to nothing', async () => {
     const grown = await growth(async () => {
       failNext(vault.opened.stores.itemStore, 'write', new Error('Redis broke'));
