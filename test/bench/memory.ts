@@ -3,9 +3,7 @@ import { batchBodies, storeBatches } from './batch.ts';
 import { usedMemory } from './cards.ts';
 import type { Bench } from './sections.ts';
 import { makeKey, OWNER, type Vault } from './servers.ts';
-import type { Figure } from './stats.ts';
 
-const PLAIN_AIM = 1_450;
 const SETTLED_WITHIN_MS = 600_000;
 const POLL_MS = 2_000;
 
@@ -17,6 +15,12 @@ const KINDS = [
   { name: 'of a key with summaries', key: { summary: true }, facts: {} },
   { name: 'with a reference', key: {}, facts: {}, hasReference: true },
 ] as const;
+
+/** What a card takes in Redis, by what is kept beside it. */
+export interface MemoryRow {
+  readonly kind: (typeof KINDS)[number]['name'];
+  readonly bytes: number;
+}
 
 /** Waits until the heads of all changed logs were written: until then their tokens are in Redis twice. */
 async function settle({ redis }: Vault): Promise<void> {
@@ -30,7 +34,7 @@ async function settle({ redis }: Vault): Promise<void> {
 }
 
 /** Stores cards of each kind under a key of its own; `cards` is a multiple of those of a batch. */
-export async function weighCards({ figures, options }: Bench, vault: Vault, cards: number): Promise<void> {
+export async function weighCards({ memory, options }: Bench, vault: Vault, cards: number): Promise<void> {
   if (options.isQuick) {
     // The heads are written twice a minute: each kind would wait for them.
     return;
@@ -42,11 +46,6 @@ export async function weighCards({ figures, options }: Bench, vault: Vault, card
     const before = await usedMemory(vault);
     await storeBatches(vault, batchBodies(user, cards, kind.facts, 'hasReference' in kind));
     await settle(vault);
-    const figure: Figure = {
-      name: `Redis memory of a stored card, ${kind.name}`,
-      value: ((await usedMemory(vault)) - before) / cards,
-      unit: 'bytes',
-    };
-    figures.push(n === 0 ? { ...figure, aim: { most: PLAIN_AIM } } : figure);
+    memory.push({ kind: kind.name, bytes: ((await usedMemory(vault)) - before) / cards });
   }
 }

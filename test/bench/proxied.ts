@@ -5,7 +5,7 @@ import { newAuthority } from '../outbound/certificates.ts';
 import { addressesOf, type Holding } from './cards.ts';
 import { type CpuSplit, withCpu } from './cpu.ts';
 import { call, makeKey, type Server, startProgram, startVault, type Vault } from './servers.ts';
-import { type Figure, median, percentile } from './stats.ts';
+import { median, percentile } from './stats.ts';
 
 const AT_ONCE = [1, 16, 64] as const;
 /** What the target waits before it answers. */
@@ -16,9 +16,6 @@ const CALLS_LEAST = 48;
 /** Blocks before the first that counts: the runtime is still compiling after some thousand calls. */
 const WARM_UP_BLOCKS = 3;
 const WARM_UP_AT_ONCE = 64;
-/** The most that a proxied call should add at the median, with as many at once as the aim is about. */
-const ADDED_AIM_MS = 3;
-const AIM_AT_ONCE = 16;
 const NUMBER = '4111111111111111';
 const CREATED = 201;
 
@@ -118,7 +115,26 @@ function allOf(blocks: readonly Block[]): number[] {
 }
 
 /** How calls through the vault are named. */
-type Kind = 'Proxied' | 'Relayed';
+type Kind = 'proxied' | 'relayed';
+
+/** What calls through the vault cost, beside direct ones in the same turns. */
+export interface ProxiedRow {
+  readonly kind: Kind;
+  readonly atOnce: number;
+  /** What the target waits before it answers. */
+  readonly delayMs: number;
+  readonly directP50Ms: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** What a call takes more than a direct one at the median: the middle block, and the quietest one. */
+  readonly addedMs: number;
+  readonly addedLeastMs: number;
+  /** Calls a second. */
+  readonly rate: number;
+  /** CPU time of server and Redis for one call. */
+  readonly cpuUs: number;
+}
+
 interface Kinds {
   readonly direct: Calls;
   readonly through: Readonly<Record<Kind, Calls>>;
@@ -136,7 +152,7 @@ async function measureSeries(
   { direct, through }: Kinds,
   kind: Kind,
   { delayMs, atOnce, rounds }: Series,
-): Promise<Figure[]> {
+): Promise<ProxiedRow> {
   const target = `${url}/after/${delayMs}`;
   const [ones, others, splits]: [Block[], Block[], CpuSplit[]] = [[], [], []];
   for (let round = 0; round < rounds; round++) {
@@ -149,35 +165,29 @@ async function measureSeries(
   const middles = ones.map(({ latencies }, i) => [median(latencies), median(others[i]?.latencies ?? [])]);
   const added = middles.map(([one = 0, other = 0]) => other - one);
   const cpuSeconds = splits.flatMap((split) => Object.values(split)).reduce((sum, part) => sum + part, 0);
-  const of = `${atOnce} at once, target ${delayMs} ms`;
-  const ms = (name: string, value: number): Figure => ({ name: `${name}, ${of}`, value, unit: 'ms' });
-  const aim = atOnce === AIM_AT_ONCE ? { aim: { most: ADDED_AIM_MS } } : {};
-  return [
-    ms(`Direct call beside ${kind.toLowerCase()} ones, p50`, median(allOf(ones))),
-    ms(`${kind} call, p50`, median(allOf(others))),
-    ms(`${kind} call, p99`, percentile(allOf(others), 0.99)),
-    { name: `${kind} calls, ${of}`, value: rateOf(others), unit: 'calls/s' },
-    { ...ms(`${kind} over direct, p50 of the quietest block`, Math.min(...added)), ...aim },
-    { ...ms(`${kind} over direct, p50`, median(added)), ...aim },
-    {
-      name: `CPU of a ${kind.toLowerCase()} call, server and Redis, ${of}`,
-      value: (1e6 * cpuSeconds) / allOf(others).length,
-      unit: 'µs',
-    },
-  ];
+  return {
+    ...{ kind, atOnce, delayMs },
+    directP50Ms: median(allOf(ones)),
+    p50Ms: median(allOf(others)),
+    p99Ms: percentile(allOf(others), 0.99),
+    addedMs: median(added),
+    addedLeastMs: Math.min(...added),
+    rate: rateOf(others),
+    cpuUs: (1e6 * cpuSeconds) / allOf(others).length,
+  };
 }
 
-async function measure(setting: Setting, holding: Holding, rounds: number): Promise<Figure[]> {
+async function measure(setting: Setting, holding: Holding, rounds: number): Promise<ProxiedRow[]> {
   const address = await storeCard(setting.vault, holding);
   const kinds: Kinds = {
     direct: directCalls(setting.caPem),
     through: {
-      Proxied: proxiedCalls(setting.vault, holding, address),
-      Relayed: await relayedCalls(setting, holding, address),
+      proxied: proxiedCalls(setting.vault, holding, address),
+      relayed: await relayedCalls(setting, holding, address),
     },
   };
   const names = Object.keys(kinds.through) as Kind[];
-  const figures: Figure[] = [];
+  const rows: ProxiedRow[] = [];
   for (const kind of names) {
     const warmUp = { delayMs: 0, atOnce: WARM_UP_AT_ONCE, rounds: WARM_UP_BLOCKS * rounds };
     await measureSeries(setting, kinds, kind, warmUp);
@@ -185,15 +195,19 @@ async function measure(setting: Setting, holding: Holding, rounds: number): Prom
   for (const delayMs of DELAYS_MS) {
     for (const atOnce of AT_ONCE) {
       for (const kind of names) {
-        figures.push(...(await measureSeries(setting, kinds, kind, { delayMs, atOnce, rounds })));
+        rows.push(await measureSeries(setting, kinds, kind, { delayMs, atOnce, rounds }));
       }
     }
   }
-  return figures;
+  return rows;
 }
 
 /** Measures synchronous calls through a vault of its own to a target of its own, in `folder`. */
-export async function measureProxied(folder: string, holding: Holding, rounds: number): Promise<Figure[]> {
+export async function measureProxied(
+  folder: string,
+  holding: Holding,
+  rounds: number,
+): Promise<ProxiedRow[]> {
   mkdirSync(folder, { mode: 0o700 });
   const authority = await newAuthority();
   const { certPem, keyPem } = await authority.issue({ names: [{ type: 'ip', value: '127.0.0.1' }] });

@@ -1,6 +1,8 @@
 import type { CpuSplit } from './cpu.ts';
 import type { GrowthRow } from './growth.ts';
+import type { MemoryRow } from './memory.ts';
 import { CONNECTIONS, type OperationRow } from './phases.ts';
+import type { ProxiedRow } from './proxied.ts';
 import { type Aim, type Figure, isReached, median } from './stats.ts';
 
 /** What a run of the benchmark leaves in bench-results/bench.json. */
@@ -19,6 +21,8 @@ export interface BenchResult {
   readonly rounds: number;
   readonly operations: readonly OperationRow[];
   readonly figures: readonly Figure[];
+  readonly proxied: readonly ProxiedRow[];
+  readonly memory: readonly MemoryRow[];
   readonly growth: readonly GrowthRow[];
 }
 
@@ -221,6 +225,43 @@ function tableOfFigures(figures: readonly Figure[]): Table {
   };
 }
 
+/** The most that a call through the vault should add at the median, with as many at once as the aim is about. */
+const ADDED_AIM = { most: 3 };
+const AIM_AT_ONCE = 16;
+
+/** Calls to a third party through the vault. */
+function tableOfProxied(rows: readonly ProxiedRow[]): Table {
+  return {
+    head: [
+      ...['Call', 'At once', 'Target waits, ms', 'Direct, p50 ms', 'p50 ms', 'p99 ms', 'More, p50 ms'],
+      ...['Quietest block', 'Aim', 'Reached', 'Calls/s', 'CPU us'],
+    ],
+    rows: rows.map((row) => [
+      ...[row.kind, String(row.atOnce), String(row.delayMs)],
+      ...[row.directP50Ms, row.p50Ms, row.p99Ms, row.addedMs, row.addedLeastMs].map(formatNumber),
+      ...aimCells(row.addedMs, row.atOnce === AIM_AT_ONCE ? ADDED_AIM : undefined),
+      ...[row.rate, row.cpuUs].map(formatNumber),
+    ]),
+  };
+}
+
+/** The most that a card with nothing beside it should take. */
+const PLAIN_AIM = { most: 1_450 };
+
+/** What a card takes in Redis; the first row has nothing beside the card. */
+function tableOfMemory(rows: readonly MemoryRow[]): Table {
+  const plain = rows[0]?.bytes ?? Number.NaN;
+  return {
+    head: ['A card', 'Bytes', 'More than plain', 'Aim', 'Reached'],
+    rows: rows.map(({ kind, bytes }, at) => [
+      kind,
+      formatNumber(bytes),
+      at === 0 ? UNMEASURED : formatNumber(bytes - plain),
+      ...aimCells(bytes, at === 0 ? PLAIN_AIM : undefined),
+    ]),
+  };
+}
+
 /** What the number of stored cards changes. */
 function tableOfGrowth(rows: readonly GrowthRow[]): Table {
   return {
@@ -237,12 +278,14 @@ function tableOfGrowth(rows: readonly GrowthRow[]): Table {
 }
 
 /** All tables of a run, by the names of their places on the page. */
-export function tablesOf({ operations, figures, growth }: BenchResult) {
+export function tablesOf({ operations, figures, proxied, memory, growth }: BenchResult) {
   return {
     ratios: tableOfRatios(operations),
     prices: tableOfPrices(operations),
     operations: tableOfOperations(operations),
     figures: tableOfFigures(figures),
+    proxied: tableOfProxied(proxied),
+    memory: tableOfMemory(memory),
     growth: tableOfGrowth(growth),
   };
 }

@@ -96,7 +96,7 @@ async function measure(bench: Bench): Promise<void> {
   await measureSideBySide(bench);
   if (sections.has('proxy')) {
     say('calling a third party');
-    bench.figures.push(...(await measureProxied(join(bench.folder, 'proxied'), PROXIED, repeats)));
+    bench.proxied.push(...(await measureProxied(join(bench.folder, 'proxied'), PROXIED, repeats)));
   }
   if (sections.has('memory')) {
     say('weighing cards');
@@ -113,10 +113,13 @@ const HEADS: Readonly<Record<keyof ReturnType<typeof tablesOf>, string>> = {
   prices: 'What each promise costs: every row does what the row above it does, and one thing more',
   operations: 'All requests: rate, latency, and microseconds of CPU of one request by thread',
   figures: 'Other figures',
+  proxied: 'Calls to a third party beside direct ones; CPU time of server and Redis',
+  memory: 'Memory of Redis for a card, by what is kept beside it',
   growth: 'The same requests among more cards',
 };
 
-function report({ operations, figures, growth, load, options }: Bench): void {
+function report({ load, options, operations, figures, proxied, memory, growth }: Bench): void {
+  const measured = { operations, figures, proxied, memory, growth };
   const machine = {
     cores: availableParallelism(),
     processor: cpus()[0]?.model ?? 'unknown',
@@ -128,7 +131,7 @@ function report({ operations, figures, growth, load, options }: Bench): void {
   mkdirSync(RESULTS, { recursive: true });
   const isWhole = options.sections.size === SECTIONS.length && !options.isQuick;
   const time = new Date().toISOString();
-  const result: BenchResult = { time, isWhole, machine, seconds, rounds, operations, figures, growth };
+  const result: BenchResult = { time, isWhole, machine, seconds, rounds, ...measured };
   writeFileSync(join(RESULTS, 'bench.json'), `${JSON.stringify(result, undefined, 2)}\n`);
   process.stdout.write(
     `\n${machine.cores} cores, ${machine.processor}, Bun ${machine.bun}, load by ${machine.generator}, ` +
@@ -154,7 +157,8 @@ async function main(): Promise<void> {
   const options = parseOptions(args);
   const folder = makeFolder();
   const load = createLoad(folder);
-  const bench: Bench = { options, folder, load, operations: [], figures: [], growth: [] };
+  const measured = { operations: [], figures: [], proxied: [], memory: [], growth: [] };
+  const bench: Bench = { options, folder, load, ...measured };
   try {
     await measure(bench);
   } finally {

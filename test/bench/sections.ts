@@ -20,9 +20,11 @@ import { measureCold } from './cold.ts';
 import type { Compared } from './compared.ts';
 import { type GrowthRow, measureGrowth } from './growth.ts';
 import type { Load } from './load.ts';
+import type { MemoryRow } from './memory.ts';
 import type { BenchOptions } from './options.ts';
 import type { Pgcrypto } from './pgcrypto.ts';
 import { comparePhases, httpPhase, type OperationRow, type Phase } from './phases.ts';
+import type { ProxiedRow } from './proxied.ts';
 import { makeKey, type Server, startVault, type Vault } from './servers.ts';
 import type { Figure } from './stats.ts';
 
@@ -40,6 +42,8 @@ export interface Bench {
   readonly load: Load;
   readonly operations: OperationRow[];
   readonly figures: Figure[];
+  readonly proxied: ProxiedRow[];
+  readonly memory: MemoryRow[];
   readonly growth: GrowthRow[];
 }
 
