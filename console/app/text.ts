@@ -74,7 +74,9 @@ export const T = {
     numbers: 'Card numbers',
     whole: 'whole',
     masked: 'masked',
-    start: 'First steps',
+    start: 'First step',
+    next: 'Next step',
+    store: 'Store a card',
   },
   expiring: {
     title: 'What expires within 30 days',

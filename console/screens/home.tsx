@@ -64,6 +64,31 @@ function Tile({ name, value, to }: { name: string; value: string; to: string | f
   return <li>{to === false ? <div>{content}</div> : <a href={to}>{content}</a>}</li>;
 }
 
+/** What comes next in an account without a key, or without an item. */
+function FirstSteps({ keys, items, may }: { keys: number; items: number; may: Session['may'] }) {
+  if (keys === 0 && may('key:write') && may('key:read')) {
+    return (
+      <Panel title={T.home.start}>
+        <p>{T.keys.about}</p>
+        <a class="button primary" href="#/keys">
+          {T.keys.create}
+        </a>
+      </Panel>
+    );
+  }
+  return (
+    keys > 0 &&
+    items === 0 && (
+      <Panel title={T.home.next}>
+        <p>{T.items.none}</p>
+        <a class="button primary" href="/guide/quick-start#4-store-a-card" target="_blank" rel="noreferrer">
+          {T.home.store}
+        </a>
+      </Panel>
+    )
+  );
+}
+
 /** Stored data, usage and cost of the account. */
 function Account({ session: { client, may } }: { readonly session: Session }) {
   const usage = useLoad(async () => {
@@ -82,14 +107,7 @@ function Account({ session: { client, may } }: { readonly session: Session }) {
     <Loaded of={usage}>
       {({ now, last, bill, jobs }) => (
         <>
-          {now.keys === 0 && may('key:write') && may('key:read') && (
-            <Panel title={T.home.start}>
-              <p>{T.keys.about}</p>
-              <a class="button primary" href="#/keys">
-                {T.keys.create}
-              </a>
-            </Panel>
-          )}
+          <FirstSteps keys={now.keys} items={now.tokens} may={may} />
           <ul class="tiles">
             <Tile name={T.home.items} value={number.format(now.tokens)} to={showsItems && '#/items'} />
             <Tile name={T.home.keys} value={number.format(now.keys)} to={may('key:read') && '#/keys'} />

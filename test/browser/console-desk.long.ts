@@ -180,3 +180,24 @@ test('the log of an item cuts no actor off on a phone', async () => {
   ]);
   expect(hidden[0]).toBe(hidden[1] ?? 0);
 });
+
+test('an account without a key, and one without an item, are told what comes next', async () => {
+  const { name, password, sdk } = await world.vault.account();
+  const { page } = await openConsole(world);
+  await signIn(world, page, name, password);
+  const first = page.locator('.panel', { hasText: 'First step' });
+  expect(await first.getByRole('link', { name: 'Create a key' }).getAttribute('href')).toBe('#/keys');
+  const key = { user: 'first', passphrase: PASSPHRASE };
+  await sdk.keys.create(key);
+  await goTo(page, 'keys');
+  await goTo(page, '');
+  const next = page.locator('.panel', { hasText: 'Next step' });
+  const link = next.getByRole('link', { name: 'Store a card' });
+  const [place = '', anchor = ''] = ((await link.getAttribute('href')) ?? '').split('#');
+  expect(await (await fetch(`${world.url}${place}`)).text()).toContain(`id="${anchor}"`);
+  await sdk.vault.store({ ...key, data: CARD });
+  await goTo(page, 'keys');
+  await goTo(page, '');
+  await page.locator('.tiles').waitFor();
+  expect(await page.getByText(/(?:First|Next) step/).count()).toBe(0);
+});

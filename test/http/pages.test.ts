@@ -63,6 +63,15 @@ describe('the landing page', () => {
     }
   });
 
+  test('says what comes first: a key, and a card', async () => {
+    const { text } = await ask('text/html');
+    const steps = [...text.matchAll(/<li><a href="([^"]+)">([^<]+)<\/a>/g)].map(([, ...step]) => step);
+    expect(steps).toEqual([
+      ['/console#/keys', 'Make a key'],
+      ['/guide/quick-start#4-store-a-card', 'Store a card'],
+    ]);
+  });
+
   test.each(['', '*/*', 'application/json', 'application/json, text/html;q=0.9'])(
     'is an unknown path for %p',
     async (accept) => {
