@@ -114,6 +114,11 @@ export const CONTENTS: readonly Group[] = [
         'A shop from checkout to deletion',
         'All in one folder, on your own machine',
       ),
+      page(
+        'recipes/elements-and-stripe.md',
+        'Elements and Stripe, in TypeScript',
+        'The whole integration in a hundred lines',
+      ),
       page('recipes/tokenize-at-checkout.md', 'Tokenize at checkout', 'A card becomes a token in your shop'),
       page(
         'recipes/charge-through-a-payment-service.md',
