@@ -166,7 +166,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'forms',
     files: /^forms\//,
-    may: ['sdk', 'schema', 'schemas', /^server\/domain\/card\/(?:luhn|brand)\.ts$/],
+    may: ['sdk', 'schema', 'schemas', /^server\/domain\/card\/(?:luhn|brand|digits)\.ts$/],
   },
   {
     name: 'scripts',

@@ -1,4 +1,5 @@
 import { CommandError } from '../cli/command.ts';
+import { withoutSeparators } from '../domain/card/digits.ts';
 import { isFloating, NUMBER_NAMES } from '../domain/card/number.ts';
 import { encodeJson } from '../domain/json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue, parseJson } from '../domain/json/json.ts';
@@ -60,16 +61,11 @@ interface Placed<Place> {
   readonly at: Place;
 }
 
-/** Characters that separate groups of digits: white space, dashes, and what is invisible. */
-const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
-
-function compacted(text: string): string {
-  return text.replace(SEPARATORS, '');
-}
-
 /** True for a value of a number that has no more than separators. */
 function isBlank(value: JsonValue | undefined): boolean {
-  return value === undefined || value === null || (typeof value === 'string' && compacted(value) === '');
+  return (
+    value === undefined || value === null || (typeof value === 'string' && withoutSeparators(value) === '')
+  );
 }
 
 /** Applies the options to the members that may be the number, in place. False if the row is to be skipped. */
@@ -78,7 +74,7 @@ function prepareNumbers(members: JsonObject, { skipEmpty, compact }: NumberOptio
     for (const name of NUMBER_NAMES) {
       const value = members.get(name);
       if (typeof value === 'string') {
-        members.set(name, compacted(value));
+        members.set(name, withoutSeparators(value));
       }
     }
   }
