@@ -38,7 +38,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/domain/json/named.ts': 'one string literal, already scanned',
   'server/domain/reply/json.ts': 'one string literal, already scanned',
-  'server/domain/mask/reply-json.ts': "a third party's text: only whether it is JSON, the value is dropped",
+  'server/domain/text/json-tokens.ts': "a third party's text: only whether it is JSON, the value is dropped",
   'server/http/compile.ts': 'a reply that is compared with its schema',
   'server/audit/verifier.ts': 'a checkpoint, before its signature is checked',
   'server/log-heads/verify.ts': 'a checkpoint, before its signature is checked',

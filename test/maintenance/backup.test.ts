@@ -361,6 +361,6 @@ describe('the file', () => {
     expect(await refusalOf(Buffer.alloc(0))).toBe(none);
     expect(await refusalOf(Buffer.from('{"format":"cardvault-backup","version":2}\n'))).toBe(none);
     expect(await refusalOf(Buffer.alloc(100_000, 'x'))).toBe(none);
-    expect((await place.restore(newFile())).err).toBe('FILE cannot be read.\n');
+    expect((await place.restore(newFile())).err).toBe('FILE cannot be read (ENOENT).\n');
   });
 });
