@@ -1,6 +1,6 @@
 import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { ERRORS } from '../core/error-table.ts';
-import type { ErrorCode, VaultError } from '../core/errors.ts';
+import { type ErrorCode, VaultError } from '../core/errors.ts';
 import { passesLuhn } from '../domain/card/luhn.ts';
 import type { RequestContext, RequestSource } from '../request/context.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
@@ -99,8 +99,26 @@ export function arrive(
   };
 }
 
+/** Errors about a body as a whole, unless that is the reply of a third party. */
+const OF_BODY: ReadonlySet<ErrorCode> = new Set([
+  'invalid_json',
+  'json_too_deep',
+  'charset_unsupported',
+  'track_data_refused',
+  'body_too_large',
+]);
+
+/** The error with its place. */
+function withPlace(failure: VaultError): VaultError {
+  const { field, code, expected, scope, retryAfterSeconds, sentAs, cause } = failure;
+  return field === undefined && OF_BODY.has(code) && sentAs === undefined
+    ? new VaultError(code, { field: 'body', expected, scope, retryAfterSeconds, cause })
+    : failure;
+}
+
 /** The error reply to a request; its log line names code and field, its metrics the code. */
-export function errorReply(ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response {
+export function errorReply(ctx: HttpContext, thrown: VaultError, headers?: HeaderList): Response {
+  const failure = withPlace(thrown);
   ctx.code = failure.code;
   ctx.field = loggedField(failure.field);
   return errorResponse(failure, ctx.requestId, pathOf(ctx), headers);
