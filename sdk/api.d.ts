@@ -712,35 +712,35 @@ export interface paths {
         };
         /**
          * Send a request on (GET)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         get: operations["relayGet"];
         /**
          * Send a request on (PUT)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         put: operations["relayPut"];
         /**
          * Send a request on (POST)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         post: operations["relayPost"];
         /**
          * Send a request on (DELETE)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         delete: operations["relayDelete"];
         /**
          * Send a request on (OPTIONS)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -748,7 +748,7 @@ export interface paths {
         head?: never;
         /**
          * Send a request on (PATCH)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -1565,7 +1565,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /** One item of a batch. */
             items: components["schemas"]["StoreItem"][];
             /** Whether to add `fingerprint` to each result. */
@@ -1611,7 +1616,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The items. One that is malformed has an error of its own in the reply.
              * @example [
@@ -1648,7 +1658,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The items. One that is malformed has an error of its own in the reply.
              * @example [
@@ -1683,7 +1698,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * Who can open the file: the holder of the identity of any of them.
              * @example [
@@ -2123,7 +2143,7 @@ export interface components {
         FormsReply: components["schemas"]["Form"] | components["schemas"]["FormList"];
         /**
          * @example {
-         *       "user": "customers-2026",
+         *       "key": "customers-2026",
          *       "passphrase": "correct-horse-battery-staple-9Zq4"
          *     }
          */
@@ -2132,7 +2152,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The passphrase of the key; generated if omitted. It is never stored.
              * @example correct-horse-battery-staple-9Zq4
@@ -2164,7 +2189,7 @@ export interface components {
         };
         /**
          * @example {
-         *       "user": "customers-2026",
+         *       "key": "customers-2026",
          *       "passphrase": "correct-horse-battery-staple-9Zq4",
          *       "new_passphrase": "another-long-passphrase-Zq4-kT9"
          *     }
@@ -2174,7 +2199,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The current passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
@@ -2191,7 +2221,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
@@ -2245,7 +2280,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
@@ -2257,7 +2297,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * As many different shares as `threshold` says, or more.
              * @example [
@@ -3394,7 +3439,7 @@ export interface components {
             code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
-            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
+            /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
             field?: string;
         };
         /** The body of an error reply of the vault on a relayed path. */
@@ -3417,7 +3462,7 @@ export interface components {
             code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
-            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
+            /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
             field?: string;
         };
         /** What a key that was created with `summary` shows of a card. */
@@ -3828,6 +3873,11 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
                 user?: string;
                 /**
                  * The token that storing returned.
@@ -3906,7 +3956,7 @@ export interface operations {
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4029,7 +4079,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
@@ -4125,7 +4180,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
@@ -4253,7 +4308,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -4292,6 +4352,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4396,7 +4458,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -4472,7 +4539,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4606,7 +4673,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -4645,6 +4717,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4796,7 +4870,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -4959,7 +5033,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
@@ -5121,6 +5195,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -5279,7 +5355,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -5400,6 +5476,11 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
                 user?: string;
             };
             header?: never;
@@ -5424,6 +5505,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -5520,7 +5603,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The identifier of the new endpoint; random if omitted. If any account uses it: 409.
                  * @example customers-2026
@@ -5602,7 +5690,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -6276,6 +6364,11 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
                 user?: string;
             };
             header?: never;
@@ -6300,6 +6393,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -6396,7 +6491,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The identifier of the new endpoint; random if omitted. If any account uses it: 409.
                  * @example customers-2026
@@ -6459,7 +6559,7 @@ export interface operations {
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8227,6 +8327,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8383,6 +8485,8 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
              *     `idempotency_passphrase_required`: A request with an Idempotency-Key must contain the passphrase of the new key, because a generated passphrase is never stored.
              */
             400: {
@@ -8509,7 +8613,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /** Whether the deletion fails while the key contains data. With false, all data of the key is permanently lost. */
                 safe?: boolean;
             };
@@ -8535,6 +8644,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8645,7 +8756,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
             };
             header?: never;
             path?: never;
@@ -8669,6 +8785,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8797,6 +8915,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8945,6 +9065,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -9097,6 +9219,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -9841,7 +9965,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -9926,7 +10055,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -10100,7 +10229,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
                  * @example full
@@ -10177,7 +10311,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
@@ -10347,7 +10481,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -10414,7 +10553,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -10553,7 +10692,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -10600,7 +10744,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -10756,7 +10900,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -10803,7 +10952,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -10959,7 +11108,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11006,7 +11160,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -11162,7 +11316,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11209,7 +11368,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -11365,7 +11524,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11412,7 +11576,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -11568,7 +11732,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11615,7 +11784,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -13956,7 +14125,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {

@@ -10,8 +10,25 @@ interface Unlocking {
 }
 interface Owned {
   /** Identifier of the vault key. */
-  readonly user: string;
+  readonly key?: string | undefined;
+  /** Alias of `key`; if both are given, they must be equal. */
+  readonly user?: string | undefined;
 }
+
+/** Names the vault key of a call: by `key`, or by `user`, as replies do. */
+export type KeyName =
+  | {
+      /** Identifier of the vault key; this or `user` is needed. */
+      readonly key: string;
+      /** Alias of `key`; if both are given, they must be equal. */
+      readonly user?: string | undefined;
+    }
+  | {
+      /** Needed where there is no `user`. */
+      readonly key?: undefined;
+      /** Alias of `key`. */
+      readonly user: string;
+    };
 
 /** Names and texts that are stored with an item, to find it by; listings show them. */
 export interface ItemMetadata extends Readonly<Record<string, string>> {}
@@ -140,7 +157,7 @@ export interface StoreManyItem
     Carrying {}
 /** Many items to store under one key, from a list or another iterable. */
 export interface StoreMany
-  extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'user'>,
+  extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'key' | 'user'>,
     Unlocking {
   /** In the order of their results. */
   readonly items: Many<StoreManyItem>;
@@ -197,7 +214,7 @@ export interface ListItems
 
 /** A filter of items to decrypt under one key, with masks and rules. */
 export interface DecryptAll
-  extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
+  extends Omit<Query<'readItems'>, 'key' | 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
     Owned,
     Filtered,
     Unlocking {}

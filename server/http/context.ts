@@ -3,6 +3,7 @@ import { ERRORS } from '../core/error-table.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import { passesLuhn } from '../domain/card/luhn.ts';
 import type { RequestContext, RequestSource } from '../request/context.ts';
+import type { Noted } from '../schema/other-name.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { StartedSpan } from '../telemetry/otlp.ts';
 import { type BodyHold, hasLongBody } from './body-hold.ts';
@@ -17,7 +18,7 @@ export const UNROUTED = '(none)';
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
 /** A request over HTTP: the context of the services, and the fields of its log line and its metrics. */
-export interface HttpContext extends RequestContext {
+export interface HttpContext extends RequestContext, Noted {
   readonly request: Request;
   /** The route template; requests outside every route share `UNROUTED`. */
   readonly route: string;
@@ -93,6 +94,7 @@ export function arrive(
     hasCredentials: false,
     code: undefined,
     field: undefined,
+    renamed: undefined,
     span: undefined,
     body: 'untouched',
     held: undefined,
@@ -108,17 +110,19 @@ const OF_BODY: ReadonlySet<ErrorCode> = new Set([
   'body_too_large',
 ]);
 
-/** The error with its place. */
-function withPlace(failure: VaultError): VaultError {
-  const { field, code, expected, scope, retryAfterSeconds, sentAs, cause } = failure;
-  return field === undefined && OF_BODY.has(code) && sentAs === undefined
-    ? new VaultError(code, { field: 'body', expected, scope, retryAfterSeconds, cause })
-    : failure;
+/** The error with its place in the names of the request. */
+function asSent(failure: VaultError, { renamed }: HttpContext): VaultError {
+  const { field: place, code, expected, scope, retryAfterSeconds, sentAs, cause } = failure;
+  const whole = OF_BODY.has(code) && sentAs === undefined ? 'body' : undefined;
+  const field = place === undefined ? whole : renamed?.[place];
+  return field === undefined
+    ? failure
+    : new VaultError(code, { field, expected, scope, retryAfterSeconds, sentAs, cause });
 }
 
 /** The error reply to a request; its log line names code and field, its metrics the code. */
 export function errorReply(ctx: HttpContext, thrown: VaultError, headers?: HeaderList): Response {
-  const failure = withPlace(thrown);
+  const failure = asSent(thrown, ctx);
   ctx.code = failure.code;
   ctx.field = loggedField(failure.field);
   return errorResponse(failure, ctx.requestId, pathOf(ctx), headers);

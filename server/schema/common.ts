@@ -1,6 +1,6 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
 import { countCharacters } from '../domain/text/identifiers.ts';
-import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
+import { EXPECTED, ListOf, OTHER_NAME, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
 
@@ -42,7 +42,8 @@ export function NewIdentifier(description: string) {
   });
 }
 
-export const User = Identifier('Identifier of the vault key.');
+/** The name of a vault key: `key` or `user` in a request, `user` in a reply. */
+export const User = Type.String({ ...Identifier('Identifier of the vault key.'), [OTHER_NAME]: 'key' });
 
 export const Token = Type.String({
   minLength: 1,
@@ -154,7 +155,7 @@ export const ErrorBody = Type.Object(
     }),
     field: Type.Optional(
       Type.String({
-        description: 'The part of the request at fault, such as `query.user` or `body.passphrase`.',
+        description: 'The part of the request at fault, such as `query.key` or `body.passphrase`.',
       }),
     ),
   },

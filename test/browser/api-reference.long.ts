@@ -70,7 +70,7 @@ test('without a script all is there, and leads on', async () => {
   const { page } = await open('/docs', { ...PHONE, javaScriptEnabled: false });
   await page.getByRole('link', { name: 'Store an object', exact: true }).first().click();
   expect(page.url()).toBe(`${world.url}/docs/vault#storeItem`);
-  expect(await page.getByText('http://127.0.0.1:8080/v1/vault?user=customers-2026').first().isVisible()).toBe(
+  expect(await page.getByText('http://127.0.0.1:8080/v1/vault?key=customers-2026').first().isVisible()).toBe(
     true,
   );
   await page.getByRole('button', { name: 'Contents', exact: true }).click();

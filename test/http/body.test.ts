@@ -77,8 +77,8 @@ describe('200', () => {
 describe('400', () => {
   const deep = (levels: number) => `{"user":"u1","a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
   const refused: readonly (readonly [string, string, string | undefined])[] = [
-    ['', 'invalid_request', 'body.user'],
-    ['{}', 'invalid_request', 'body.user'],
+    ['', 'invalid_request', 'body.key'],
+    ['{}', 'invalid_request', 'body.key'],
     ['[]', 'invalid_request', 'body'],
     ['{"user":7}', 'invalid_request', 'body.user'],
     ['{"user":"u1","passphrase":"short"}', 'invalid_request', 'body.passphrase'],

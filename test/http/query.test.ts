@@ -78,8 +78,8 @@ describe('400', () => {
     ['reference=%ff', 'invalid_request', 'query.reference'],
     ['reference=%ED%A0%80', 'invalid_request', 'query.reference'],
     [`other${CANARY}=%`, 'invalid_request', 'query'],
-    ['token=tok', 'invalid_request', 'query.user'],
-    ['decrypt_all=1&passphrase=pass', 'invalid_request', 'query.user'],
+    ['token=tok', 'invalid_request', 'query.key'],
+    ['decrypt_all=1&passphrase=pass', 'invalid_request', 'query.key'],
     ['decrypt_all=1&user=u1', 'invalid_request', 'query.passphrase'],
   ];
   test.each(refused)('GET /v1/vault?%s', async (query, code, field) => {

@@ -102,7 +102,7 @@ describe('refusals', () => {
   });
 
   test('the identifier is needed', async () => {
-    expect((await account.send('DELETE', '/key/')).field).toBe('query.user');
+    expect((await account.send('DELETE', '/key/')).field).toBe('query.key');
   });
 });
 

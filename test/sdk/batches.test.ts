@@ -150,7 +150,7 @@ describe('many items', () => {
     }
     const items = [{ data: { number: '1' } }];
     for (const [user, outcome] of [
-      [undefined, { code: 'invalid_request', field: 'body.user' }],
+      [undefined, { code: 'invalid_request', field: 'body.key' }],
       ['nobody', { code: 'key_not_found', field: 'body.user' }],
     ] as const) {
       const given = { user, passphrase: PASSPHRASE, items } as unknown as Parameters<typeof storeMany>[0];

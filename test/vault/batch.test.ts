@@ -94,7 +94,7 @@ describe('a batch', () => {
   test.each([
     ['no JSON', '{"user":"u","items":[{"data":}]}', '400 invalid_json body'],
     ['no object', '[]', '400 invalid_request body'],
-    ['no user', '{"items":[{"data":{"n":"1"}}]}', '400 invalid_request body.user'],
+    ['no user', '{"items":[{"data":{"n":"1"}}]}', '400 invalid_request body.key'],
     ['no items', '{"user":"u"}', '400 invalid_request body.items'],
     ['another member', '{"user":"u","items":[{}],"x":1}', '400 unknown_parameter body.x'],
     ['another key', '{"user":"none","items":[{}]}', '404 key_not_found'],

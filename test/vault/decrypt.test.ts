@@ -40,7 +40,7 @@ describe('decrypting', () => {
 
   test('needs the identifier of the key', async () => {
     const refused = await account.send('GET', '/vault', { query: { token: plain }, passphrase: PASSPHRASE });
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.user']);
+    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.key']);
   });
 
   test('with decrypt_all as well still gives the one object', async () => {

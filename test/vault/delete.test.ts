@@ -127,7 +127,7 @@ describe('refusals leave the item', () => {
   test('with an unknown key, or without what is needed', async () => {
     expect((await remove({ token: plain, user: 'nobody' })).outcome).toBe('404 key_not_found');
     expect((await remove({})).field).toBe('query.token');
-    expect((await account.send('DELETE', '/vault', { query: { token: plain } })).field).toBe('query.user');
+    expect((await account.send('DELETE', '/vault', { query: { token: plain } })).field).toBe('query.key');
     await left();
   });
 });

@@ -74,7 +74,7 @@ describe('what it needs', () => {
       query: { decrypt_all: true },
       passphrase: PASSPHRASE,
     });
-    expect([noUser.outcome, noUser.field]).toEqual(['400 invalid_request', 'query.user']);
+    expect([noUser.outcome, noUser.field]).toEqual(['400 invalid_request', 'query.key']);
     const noPassphrase = await account.send('GET', '/vault', { query: { decrypt_all: true, user: 'u' } });
     expect([noPassphrase.outcome, noPassphrase.field]).toEqual(['400 invalid_request', 'query.passphrase']);
     const oneToken = await account.send('GET', '/vault', {

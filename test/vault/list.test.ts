@@ -129,7 +129,7 @@ describe('one token', () => {
 
   test('needs the identifier of its key', async () => {
     const refused = await list({ token: plain });
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.user']);
+    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.key']);
   });
 });
 

@@ -163,9 +163,7 @@ describe('access', () => {
     expect((await account.send('GET', '/vault/metadata', { query: { user: 'u' } })).field).toBe(
       'query.token',
     );
-    expect((await account.send('GET', '/vault/metadata', { query: { token: 'x' } })).field).toBe(
-      'query.user',
-    );
+    expect((await account.send('GET', '/vault/metadata', { query: { token: 'x' } })).field).toBe('query.key');
     expect((await log('x', { user: 'nobody' })).outcome).toBe('404 key_not_found');
   });
 });

@@ -139,7 +139,7 @@ describe('what a store answers', () => {
 
   test('refusals name what is missing', async () => {
     const body = { number: '1' };
-    expect((await account.send('POST', '/vault', { passphrase: PASSPHRASE, body })).field).toBe('query.user');
+    expect((await account.send('POST', '/vault', { passphrase: PASSPHRASE, body })).field).toBe('query.key');
     expect((await account.send('POST', '/vault', { query: { user: 'u' }, body })).field).toBe(
       'query.passphrase',
     );

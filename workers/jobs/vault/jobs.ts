@@ -86,6 +86,8 @@ export interface StoreParams extends StoreSettings, StoreOptions, Seen {
 /** Options that a batch has for all its items. */
 export interface BatchHead {
   readonly user: string;
+  /** The place of `user` in the body of a request. */
+  readonly field?: string | undefined;
   readonly return_fingerprint?: boolean | undefined;
   readonly return_card_metadata?: boolean | undefined;
 }
