@@ -299,7 +299,8 @@ describe('a body of any format', () => {
     expect(await sent(parts, encoded.headers.get('content-type') ?? '')).toBe('200');
     const stored = await opened();
     expect(stored).toMatchObject({ card_number: NUMBER, cvv: '931', card_holder: 'Zoë' });
-    expect(stored['original_data']).not.toContain('931');
+    // The boundary is random.
+    expect(stored['original_data']).not.toContain('\r\n931\r\n');
     expect(await sent(`pan,cvv\n${NUMBER},932\n`, 'text/csv')).toBe('200');
     expect(await opened()).toMatchObject({ cvv: '932' });
     expect(await sent(latin, 'text/xml')).toBe('400 invalid_request body');
