@@ -47,7 +47,8 @@ test('the examples of the comments of the SDK, and of the pages of the forms, ha
 });
 
 test('no two pages create the same key, so that a reader may try them all', () => {
-  const CREATED = /"user":"([\w-]+)","passphrase":"[^"]*"\}|keys\.create\(\{ user: '([\w-]+)'/g;
+  const CREATED =
+    /"(?:key|user)":"([\w-]+)","passphrase":"[^"]*"\}|keys\.create\(\{ (?:key|user): '([\w-]+)'/g;
   const pages = new Map<string, Set<string>>();
   for (const { page, code } of ALL_BLOCKS.filter(isRun)) {
     for (const [, inShell, inCode = ''] of code.matchAll(CREATED)) {
