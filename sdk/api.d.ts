@@ -1508,6 +1508,11 @@ export interface components {
              */
             actor: string;
             /**
+             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * @example charge worker
+             */
+            actor_name?: string;
+            /**
              * The id of the capture or retrieval endpoint that was used.
              * @example checkout
              */
@@ -3357,6 +3362,11 @@ export interface components {
              * @example account/shop
              */
             actor: string;
+            /**
+             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * @example charge worker
+             */
+            actor_name?: string;
             /**
              * The address of the caller; empty if there is none, or if the entry combines events from several addresses.
              * @example 203.0.113.7

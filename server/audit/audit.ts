@@ -20,6 +20,8 @@ export interface SecurityEvent {
   /** `success`, or the code of the error. */
   readonly outcome: string;
   readonly actor: string;
+  /** The name of the API credential that acted. */
+  readonly actorName?: string | undefined;
   readonly ip: string;
   readonly userAgent: string;
   readonly requestId: string;

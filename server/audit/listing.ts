@@ -168,6 +168,7 @@ function shown({ sequence, timeMs, ip, userAgent, requestId, ...event }: OpenedE
     action: event.action as AuditEntry['action'],
     outcome: event.outcome,
     actor: event.actor,
+    ...(event.actorName === undefined ? {} : { actor_name: event.actorName }),
     source_ip: ip,
     user_agent: userAgent,
     request_id: requestId,

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { NextToken, Timestamp, Token } from '../schema/common.ts';
+import { ActorName, NextToken, Timestamp, Token } from '../schema/common.ts';
 import { FilterTime, Limit } from '../schema/kinds.ts';
 
 /** The actions in security logs; those after the blank line are only in the operator's log. */
@@ -95,6 +95,7 @@ export const AuditEntry = Type.Object(
         'Who performed it: `account/NAME`, `credential/ID` for an API credential, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
       examples: ['account/shop'],
     }),
+    actor_name: Type.Optional(ActorName),
     source_ip: Type.String({
       description:
         'The address of the caller; empty if there is none, or if the entry combines events from several addresses.',

@@ -268,9 +268,9 @@ export function logNamesOf({ id, facts, account }: ProxyJob): LogNames {
 
 /** The context of a job: that of its creating request. Jobs of earlier versions have only their id. */
 function contextOf({ id, facts, account }: ProxyJob): AccountContext {
-  const { ip, ua: userAgent, requestId = id, credentialId } = facts;
+  const { ip, ua: userAgent, requestId = id, credentialId, credentialName } = facts;
   const ctx = actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
-  return Object.assign(ctx, { credentialId });
+  return Object.assign(ctx, { credentialId, credentialName });
 }
 
 function isSuccess(status: number): boolean {

@@ -82,6 +82,7 @@ export function arrive(
     source,
     endpointId: undefined,
     credentialId: undefined,
+    credentialName: undefined,
     account: undefined,
     signInProof: undefined,
     usage: { operation: undefined, isCounted: false },

@@ -76,6 +76,13 @@ export const NextToken = Type.String({
   description: 'X-Vault-Next-Token of the previous page. Send all other parameters unchanged.',
 });
 
+/** The name of the credential that acted, in entries of logs. */
+export const ActorName = Type.String({
+  description:
+    'The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.',
+  examples: ['charge worker'],
+});
+
 function passphraseSchema(format: string, minLength: number, expected: string, description: string) {
   return Type.String({
     format,

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  ActorName,
   ALGORITHM,
   DURATION_PATTERN,
   ExpiryTime,
@@ -306,6 +307,7 @@ export const LogEntry = Type.Object(
         'Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.',
       examples: ['shop'],
     }),
+    actor_name: Type.Optional(ActorName),
     endpoint: Type.Optional(
       Type.String({
         description: 'The id of the capture or retrieval endpoint that was used.',

@@ -44,12 +44,14 @@ function isBroken(entries: readonly ReadLogEntry[], records: readonly Uint8Array
 }
 
 function shownEntry(entry: ReadLogEntry, account: string): ShownLogEntry {
-  const { action, source, outcome, credential, endpoint, requestId, ip, userAgent, timeMs } = entry;
+  const { action, source, outcome, credential, credentialName, endpoint } = entry;
+  const { requestId, ip, userAgent, timeMs } = entry;
   return {
     action,
     source,
     outcome,
     actor: credential === '' ? account : `${account}/${credential}`,
+    ...(credentialName === '' ? {} : { actor_name: credentialName }),
     ...(endpoint === '' ? {} : { endpoint }),
     request_id: requestId,
     ip_address: ip,

@@ -34,8 +34,9 @@ export interface RequestOrigin {
 export interface ActorParams extends RequestOrigin {
   /** The endpoint that is used, if one is. */
   readonly endpointId?: string | undefined;
-  /** The API credential that is used, if one is. */
+  /** The API credential that is used, if one is, and its name. */
   readonly credentialId?: string | undefined;
+  readonly credentialName?: string | undefined;
   /** ms since 1970. */
   readonly now: number;
 }
@@ -144,6 +145,8 @@ export interface ShownLogEntry {
   readonly outcome: string;
   /** The account, or `ACCOUNT/CREDENTIAL`. */
   readonly actor: string;
+  /** The name that the credential had. */
+  readonly actor_name?: string;
   readonly endpoint?: string;
   /** Empty in entries of versions before it was logged. */
   readonly request_id: string;
