@@ -15521,6 +15521,21 @@ export interface operations {
                  */
                 token?: string;
                 /**
+                 * Only entries of this actor, as `actor` of the entries has it.
+                 * @example credential/cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                actor?: string;
+                /**
+                 * Only entries of callers with this address, or with one in this CIDR.
+                 * @example 203.0.113.0/24
+                 */
+                source_ip?: string;
+                /**
+                 * Only entries with this outcome: `success`, or an error code.
+                 * @example passphrase_wrong
+                 */
+                outcome?: string;
+                /**
                  * Only entries at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
                  */

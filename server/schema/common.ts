@@ -1,5 +1,6 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
 import { countCharacters } from '../domain/text/identifiers.ts';
+import { normalRange } from '../domain/text/network.ts';
 import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
@@ -81,6 +82,17 @@ export const ActorName = Type.String({
   description:
     'The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.',
   examples: ['charge worker'],
+});
+
+FormatRegistry.Set('address-range', (text) => normalRange(text) !== undefined);
+
+/** An address, or a CIDR of addresses, in a filter. */
+export const SourceFilter = Type.String({
+  format: 'address-range',
+  description: 'Only entries of callers with this address, or with one in this CIDR.',
+  examples: ['203.0.113.0/24'],
+  [EXPECTED]: 'must be an address or a CIDR, such as `203.0.113.7` or `203.0.113.0/24`',
+  [PUBLISHED]: { format: undefined },
 });
 
 function passphraseSchema(format: string, minLength: number, expected: string, description: string) {
