@@ -123,6 +123,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/vault/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List readings of items
+         * Lists the successful readings of items over the account, newest first: by whom, from where, and through which endpoint. The same entries are in the action logs of the items; a deleted item takes its readings with it, and readings are listed for the retention of logs. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token.
+         *
+         *     A credential needs the scope `audit:read`.
+         */
+        get: operations["readAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/vault/batch": {
         parameters: {
             query?: never;
@@ -1487,6 +1509,74 @@ export interface components {
         };
         /** One use of an item, or a refused attempt. */
         LogEntry: {
+            /**
+             * `encrypt` if the item was stored or updated, `decrypt` if it was decrypted. A refused deletion is an `encrypt`.
+             * @enum {string}
+             */
+            action: "encrypt" | "decrypt";
+            /**
+             * The origin: the account itself, an endpoint, a request to a third party, or a form.
+             * @enum {string}
+             */
+            source: "vault" | "capture" | "retrieve" | "proxy" | "form";
+            /**
+             * `ok`, or the code of the error with which the attempt was refused; `unknown` for a code of a later version of the vault.
+             * @example ok
+             */
+            outcome: string;
+            /**
+             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.
+             * @example shop
+             */
+            actor: string;
+            /**
+             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * @example charge worker
+             */
+            actor_name?: string;
+            /**
+             * The id of the capture or retrieval endpoint that was used.
+             * @example checkout
+             */
+            endpoint?: string;
+            /**
+             * The id of the request, as in its X-Request-Id header; empty in entries that an earlier version of the vault wrote.
+             * @example 5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e
+             */
+            request_id: string;
+            /**
+             * The IP address of the caller.
+             * @example 203.0.113.7
+             */
+            ip_address: string;
+            /**
+             * The User-Agent header of the caller; empty if there is none.
+             * @example shop/1.0
+             */
+            user_agent: string;
+            /**
+             * The time of the event.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            timestamp: string;
+        };
+        /** A successful reading of an item. */
+        AccessEntry: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /**
+             * The reference that the item was stored with.
+             * @example customer-4711
+             */
+            reference?: string;
             /**
              * `encrypt` if the item was stored or updated, `decrypt` if it was decrypted. A refused deletion is an `encrypt`.
              * @enum {string}
@@ -4695,6 +4785,158 @@ export interface operations {
              *
              *     `key_not_found`: The key does not exist.
              */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAccess: {
+        parameters: {
+            query?: {
+                /**
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                user?: string;
+                /**
+                 * Only readings of this actor, as `actor` of the entries has it.
+                 * @example shop/cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                actor?: string;
+                /**
+                 * Only entries of callers with this address, or with one in this CIDR.
+                 * @example 203.0.113.0/24
+                 */
+                source_ip?: string;
+                /**
+                 * Only readings through this retrieval endpoint.
+                 * @example show-4711
+                 */
+                endpoint?: string;
+                /**
+                 * Only readings at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                after?: string;
+                /**
+                 * Only readings before this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                before?: string;
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. */
+                limit?: number;
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+                next_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List readings of items */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Vault-Next-Token": components["headers"]["X-Vault-Next-Token"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessEntry"][];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

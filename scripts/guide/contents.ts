@@ -67,6 +67,7 @@ const DECISIONS = [
   page('decisions/pipelining.md', 'Pipelining', 'No effect without an answer'),
   page('decisions/read-transactions.md', 'Reads', 'Transactions of plain commands'),
   page('decisions/actor-names.md', 'Names in logs', 'Of credentials, also deleted ones'),
+  page('decisions/readings.md', 'Readings of an account', 'How they are found'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
   page('decisions/limiter.md', 'Room for others', 'Who waits for whom, and when'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),

@@ -6,6 +6,7 @@ import { openItems } from '../transport/open-items.ts';
 import { fetchPage, jsonOf, type Page, type Pages, pagesOf, readJson, remove } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
+  AccessEntry,
   BatchDeleted,
   BatchFailure,
   BatchOpened,
@@ -21,6 +22,7 @@ import type {
   ListItems,
   LogEntry,
   Message,
+  ReadAccess,
   ReadLog,
   StoredObject,
   StoreItem,
@@ -219,6 +221,25 @@ export interface VaultCalls {
    * }
    */
   readonly logPages: (query: ReadLog, options?: CallOptions) => Pages<LogEntry[]>;
+  /**
+   * One page of the successful readings of all items, newest first: by whom, from where and through which endpoint; at
+   * most 1,024 entries unless `limit` says otherwise. A page of a narrow filter may be empty and still have a next one.
+   * @see /guide/audit
+   * @throws `cursor_invalid`, `key_not_found`
+   * @example
+   * const { data } = await client.vault.access({ endpoint: 'show-4711', after: '2026-01-01T00:00:00Z' });
+   */
+  readonly access: (query?: ReadAccess, options?: CallOptions) => Promise<Page<AccessEntry[]>>;
+  /**
+   * All successful readings, page by page, from `next_token` where one is given.
+   * @see /guide/audit
+   * @throws `cursor_invalid`, `key_not_found`
+   * @example
+   * for await (const { data } of client.vault.accessPages({ user: 'customers' })) {
+   *   console.log(data.map(({ actor, token }) => `${actor} ${token}`));
+   * }
+   */
+  readonly accessPages: (query?: ReadAccess, options?: CallOptions) => Pages<AccessEntry[]>;
 }
 
 const path = ['vault'] as const;
@@ -260,6 +281,9 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
 
   const log: VaultCalls['log'] = (query, options) =>
     fetchPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options });
+
+  const access: VaultCalls['access'] = (query, options) =>
+    fetchPage(transport, { method: 'GET', path: [...path, 'access'], repeat: 'always', query, options });
 
   return {
     store: (item, options) => write(path, item, options),
@@ -303,6 +327,8 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
     ...createBatchCalls(transport, passphrase),
     log,
     logPages: pagesOf(log),
+    access,
+    accessPages: pagesOf(access),
   };
 }
 

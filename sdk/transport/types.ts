@@ -53,6 +53,8 @@ export interface ListedItem extends TreeItem {
 }
 /** One use of an item. */
 export interface LogEntry extends Schema<'LogEntry'> {}
+/** A successful reading of an item. */
+export interface AccessEntry extends Schema<'AccessEntry'> {}
 /** One event of the security log. */
 export interface AuditEntry extends Schema<'AuditEntry'> {}
 /** A vault key. */
@@ -177,6 +179,8 @@ export interface BatchDeleted extends Schema<'BatchDeleted'> {}
 export interface BatchFailure extends Schema<'BatchError'> {}
 /** Names the item whose log is read. */
 export interface ReadLog extends Query<'readLog'> {}
+/** A filter of readings; by default those of all items of the account. */
+export interface ReadAccess extends Query<'readAccess'> {}
 
 /** Names one item to decrypt, with masks and rules. */
 export interface DecryptItem

@@ -182,9 +182,10 @@ export class CallSender {
     const { aid } = job.account;
     const { logLength: seen, logTail } = await this.readItem(kid, token);
     const own = { aid, kid, token, action: 'decrypt', outcome: 'ok', seen } as const;
-    const params = { ...actorOf(contextOf(job), this.now()), ...own };
+    const now = this.now();
+    const params = { ...actorOf(contextOf(job), now), ...own };
     const entry = await this.crypto.sealLog({ params, tail: logTail });
-    const logged = await this.itemStore.appendOne(kid, token, entry);
+    const logged = await this.itemStore.appendOne(kid, token, entry, undefined, undefined, now);
     if (logged.kind !== 'appended') {
       throw new VaultError('overloaded');
     }

@@ -95,6 +95,8 @@ describe('a relayed request', () => {
     expect(log.as<LogEntry[]>().filter(({ action }) => action === 'decrypt')).toMatchObject([
       { action: 'decrypt', source: 'proxy', outcome: 'ok' },
     ]);
+    const listed = (await item.account.sdk.vault.access({ limit: 2 })).data.map(({ token }) => token);
+    expect(listed.toSorted()).toEqual([item.token, other.token].toSorted());
   });
 
   test('is signed as its connection says', async () => {

@@ -49,6 +49,14 @@ async function logOf(token: string, reference?: string): Promise<readonly LogEnt
   } while (next_token !== undefined);
   return entries;
 }
+/** Asserts that the readings of the account are the successful decryptions of the log of an item. */
+async function expectListed(token: string): Promise<void> {
+  const { data } = await account.sdk.vault.access({ user: 'u', limit: 1_000 });
+  const listed = data.filter((reading) => reading.token === token);
+  const used = (await logOf(token)).filter(({ action, outcome }) => `${action} ${outcome}` === 'decrypt ok');
+  expect(used.length).toBeGreaterThan(2);
+  expect(listed.map(({ user: _, token: __, ...entry }) => entry)).toEqual(used);
+}
 function facts({ action, source, outcome, actor, endpoint = '-', request_id }: LogEntry): string {
   expect(actor).toBe(account.name);
   return [action, source, outcome, endpoint, request_id].join(' ');
@@ -96,6 +104,7 @@ test('every way of use names its request, and the endpoint where one is used', a
   );
   await jobsDone(vault, account);
   expect((await logOf(token)).map(facts).slice(0, -1)).toEqual(expected);
+  await expectListed(token);
   for (const [way, form_type] of [
     ['capture', undefined],
     ['form', 'pcd'],
@@ -142,4 +151,5 @@ test('each use by a credential has its name, repeated attempts of an asynchronou
     ...Array<string>(5).fill('a test'),
     undefined,
   ]);
+  await expectListed(token);
 });

@@ -156,6 +156,22 @@ export interface ShownLogEntry {
   readonly timestamp: string;
 }
 
+/** A successful reading of an item, by the names of the API. */
+export interface ShownReading extends ShownLogEntry {
+  readonly user: string;
+  readonly token: string;
+  readonly reference?: string;
+}
+
+/** Selects readings. */
+export interface AccessFilter {
+  /** As the entries have it. */
+  readonly actor?: string | undefined;
+  /** An address or a CIDR. */
+  readonly source_ip?: string | undefined;
+  readonly endpoint?: string | undefined;
+}
+
 /** Selects items of a page by their opened metadata. */
 export interface ItemFilter {
   readonly reference?: string | undefined;
@@ -338,6 +354,24 @@ export const ITEM_JOBS = {
       entries: list(bytes),
     }),
     output: json<readonly ShownLogEntry[]>(),
+  }),
+  /** Opens entries of logs of items of an account, each with its metadata; null for one that is no wanted reading. */
+  readAccess: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<{
+        readonly aid: string;
+        /** The name of the account. */
+        readonly account: string;
+        /** The item of each entry, and the name of its key. */
+        readonly places: readonly { readonly kid: string; readonly user: string; readonly token: string }[];
+        readonly filter: AccessFilter;
+      }>(),
+      entries: list(bytes),
+      metas: list(bytes),
+    }),
+    output: json<readonly (ShownReading | null)[]>(),
   }),
   /**
    * The items of a page without their data, each as JSON text; empty for one that is gone or not wanted. A comma stands
