@@ -16,6 +16,7 @@ import { JobScreen, JobsScreen } from './screens/jobs.tsx';
 import { KeysScreen } from './screens/keys.tsx';
 import { LogScreen } from './screens/log.tsx';
 import { PreferencesScreen } from './screens/preferences.tsx';
+import { ReadingsScreen } from './screens/readings.tsx';
 import { RuleScreen, RulesScreen } from './screens/rules.tsx';
 import { SignInScreen } from './screens/sign-in.tsx';
 import { UsageScreen } from './screens/usage.tsx';
@@ -54,6 +55,7 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   job: { of: 'jobs', scopes: ['job:read'], show: JobScreen },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
+  readings: { title: T.readings.title, scopes: ['audit:read'], show: ReadingsScreen },
   log: { title: T.log.title, scopes: ['audit:read'], show: LogScreen },
   usage: { title: T.usage.title, scopes: ['usage:read'], show: UsageScreen },
   preferences: { title: T.preferences.title, scopes: ['preference:write'], show: PreferencesScreen },

@@ -8,7 +8,7 @@ import { Confirm } from '../ui/dialog.tsx';
 import { PASSPHRASE } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
-import { Badge, Copy, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { Actor, Badge, Copy, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 import { cardOf, metadataOf } from './items.tsx';
 
 /** Masked unless requested, even for an account that sees numbers unmasked. */
@@ -78,14 +78,15 @@ function Log({ session: { client }, item, looks }: ItemProps & { readonly looks:
       empty={T.item.logEmpty}
       keyOf={({ request_id, timestamp, action }) => `${request_id} ${timestamp} ${action}`}
       columns={[
-        { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} /> },
+        { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} isExact /> },
         { title: T.item.action, cell: ({ action }) => action },
         { title: T.item.source, cell: ({ source }) => source },
         {
           title: T.item.outcome,
           cell: ({ outcome }) => <Badge kind={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>,
         },
-        { title: T.item.actor, cell: ({ actor }) => actor, isLong: true },
+        { title: T.item.actor, cell: (entry) => <Actor {...entry} />, isLong: true },
+        { title: T.item.endpoint, cell: ({ endpoint = '–' }) => endpoint, isLong: true },
         { title: T.item.address, cell: ({ ip_address }) => ip_address },
       ]}
     />

@@ -7,7 +7,7 @@ import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { choice, Filter, utcOf } from '../ui/fields.tsx';
 import { List } from '../ui/list.tsx';
-import { Badge, Failure, Screen, shortOf, Time } from '../ui/parts.tsx';
+import { Actor, Badge, Failure, Screen, shortOf, Time } from '../ui/parts.tsx';
 
 const ACTIONS = accountActions();
 
@@ -62,6 +62,9 @@ function Filters({ params }: { readonly params: Route['params'] }) {
         fields={[
           choice('action', T.log.action, ACTIONS),
           { name: 'object', label: T.log.object },
+          { name: 'actor', label: T.log.actor, hint: T.log.actorHint, isMore: true },
+          { name: 'source_ip', label: T.log.source, hint: T.log.sourceHint, isMore: true },
+          { name: 'outcome', label: T.log.outcome, hint: T.log.outcomeHint, isMore: true },
           { name: 'token', label: T.log.token, isMore: true },
           { name: 'after', label: T.log.after, kind: 'datetime-local' },
           { name: 'before', label: T.log.before, kind: 'datetime-local' },
@@ -131,12 +134,12 @@ function Export({ session: { client }, query, part }: ExportProps) {
 
 /** The security log of the account, newest first. */
 export function LogScreen({ session, params }: ScreenProps) {
-  const { token, after, before, object } = params;
+  const { token, actor, source_ip, outcome, after, before, object } = params;
   const action = ACTIONS.find((known) => known === params['action']);
-  const query: ReadAudit = { action, token, after, before };
+  const query: ReadAudit = { action, token, actor, source_ip, outcome, after, before };
   const log = useListing(
     (next_token) => session.client.audit.list({ ...query, next_token, limit: 100 }),
-    [action, token, after, before],
+    [action, token, actor, source_ip, outcome, after, before],
   );
   const all = log.kind === 'ready' ? log.data : [];
   return (
@@ -146,7 +149,11 @@ export function LogScreen({ session, params }: ScreenProps) {
       actions={<Export session={session} query={query} part={object} />}
     >
       <Filters params={params} />
-      <Chain entries={all} isFiltered={Object.keys(params).length > 0} />
+      <Chain
+        entries={all}
+        // A credential with certain keys sees no entries about others.
+        isFiltered={Object.keys(params).length > 0 || session.who.credential?.keys !== undefined}
+      />
       <List
         of={log.kind === 'ready' ? { ...log, data: all.filter((entry) => isAbout(entry, object)) } : log}
         title={T.log.title}
@@ -154,13 +161,13 @@ export function LogScreen({ session, params }: ScreenProps) {
         keyOf={({ id }) => id}
         columns={[
           { title: T.log.number, cell: ({ id }) => id, isNumber: true },
-          { title: T.log.time, cell: ({ time }) => <Time at={time} /> },
+          { title: T.log.time, cell: ({ time }) => <Time at={time} isExact /> },
           { title: T.log.action, cell: (entry) => <code>{entry.action}</code> },
           {
             title: T.log.outcome,
             cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
           },
-          { title: T.log.actor, cell: ({ actor }) => actor, isLong: true },
+          { title: T.log.actor, cell: (entry) => <Actor {...entry} />, isLong: true },
           {
             title: T.log.what,
             cell: ({ object = '' }) => <span title={object}>{shortened(object)}</span>,

@@ -97,14 +97,23 @@ export function Loaded<D>({ of, children }: LoadedProps<D>) {
   return of.kind === 'ready' ? children(of.data) : <Loading />;
 }
 
+interface TimeProps {
+  readonly at: string | null | undefined;
+  /** With seconds and the zone, as logs need it. */
+  readonly isExact?: boolean;
+}
+
 /** A time in the reader's format and zone; UTC in its title. */
-export function Time({ at }: { readonly at: string | null | undefined }) {
+export function Time({ at, isExact = false }: TimeProps) {
   if (at === null || at === undefined) {
     return <span class="soft">{T.never}</span>;
   }
   return (
     <time dateTime={at} title={at}>
-      {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}
+      {new Date(at).toLocaleString(undefined, {
+        dateStyle: 'medium',
+        timeStyle: isExact ? 'long' : 'short',
+      })}
     </time>
   );
 }
@@ -146,6 +155,23 @@ export function Copy({ text }: { readonly text: string }) {
     >
       <span aria-live="polite">{isCopied ? T.copied : T.copy}</span>
     </button>
+  );
+}
+
+/** The actor of an entry of a log, with the name that its credential had. */
+export function Actor({
+  actor,
+  actor_name,
+}: {
+  readonly actor: string;
+  readonly actor_name?: string | undefined;
+}) {
+  return actor_name === undefined ? (
+    actor
+  ) : (
+    <span>
+      <strong>{actor_name}</strong> <span class="soft">{actor}</span>
+    </span>
   );
 }
 

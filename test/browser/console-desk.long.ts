@@ -163,6 +163,37 @@ describe('the form builder', () => {
   });
 });
 
+test('readings are found by credential and link, and name both, with seconds and zone', async () => {
+  const { sdk } = world.owner;
+  const reader = await sdk.credentials.create({ name: 'evening shift', scopes: ['vault:read'] });
+  const link = await sdk.retrieve.create({ user: USER, token, reference: 'seen', passphrase: PASSPHRASE });
+  const headers = {
+    authorization: `Bearer ${reader.secret}`,
+    'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
+  };
+  const query = new URLSearchParams({ user: USER, token, reference: 'seen' });
+  expect((await fetch(`${world.url}/v1/vault?${query}`, { headers })).status).toBe(200);
+  const secret = { 'x-vault-retrieve-secret': link.secret };
+  expect(
+    (await fetch(`${world.url}/v1/retrieve/${link.unique_id}?token=${token}`, { headers: secret })).status,
+  ).toBe(200);
+  await sdk.credentials.delete({ id: reader.id });
+  const { page } = await openSignedIn(world);
+  await goTo(page, `readings?endpoint=${link.unique_id}`);
+  const table = page.getByRole('region', { name: 'Readings' });
+  await table.getByTitle(link.unique_id).waitFor();
+  expect(await table.getByRole('row').count()).toBe(2);
+  await goTo(page, `readings?actor=${world.owner.name}/${reader.id}`);
+  await table.getByText('evening shift').waitFor();
+  expect(await table.locator('time').first().textContent()).toMatch(/\d:\d\d:\d\d\s?(AM|PM)? \S+/);
+  await goTo(page, `item?${query}`);
+  const log = page.getByRole('region', { name: 'Log' });
+  await log.getByText('evening shift').waitFor();
+  await log.getByText(link.unique_id).waitFor();
+  await goTo(page, `log?actor=credential/${reader.id}`);
+  await page.getByText('evening shift').first().waitFor();
+});
+
 test('the log of an item cuts no actor off on a phone', async () => {
   const { secret } = await world.owner.sdk.credentials.create({
     ...{ name: 'reader', scopes: ['vault:log', 'vault:list', 'vault:read'] },

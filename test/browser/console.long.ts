@@ -11,7 +11,17 @@ const HOSTILE = '<img src=x onerror=document.title=1>';
 const CARD = { card_number: '4111111111111111', expiry: '12/29', card_holder: HOSTILE };
 const SCREENS = [
   ...['', 'keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'form', 'form?id=donation', 'rules'],
-  ...['rule', 'rule?id=short-year', 'jobs', 'credentials', 'certificates', 'log', 'usage', 'preferences'],
+  ...[
+    'rule',
+    'rule?id=short-year',
+    'jobs',
+    'credentials',
+    'certificates',
+    'readings',
+    'log',
+    'usage',
+    'preferences',
+  ],
 ];
 
 declare const document: {
