@@ -3,6 +3,7 @@ import type { Health } from '../../server/http/health.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from './client.ts';
 import { stub } from './stub-endpoints.ts';
+import { createStubParts } from './stub-parts.ts';
 
 const NOBODY = { headers: { authorization: '' } };
 
@@ -71,6 +72,17 @@ describe('the landing page', () => {
       expect(answer.error.code).toBe('not_found');
     },
   );
+});
+
+test.each([
+  [{}, {}],
+  [{ hasAdmin: true }, { api: 'https://vault.test' }],
+  [{ formsUrl: 'https://forms.test' }, { forms: 'https://forms.test' }],
+])('the console of %p links to other people at %p', async (settings, origins) => {
+  const { http } = createStubParts();
+  const client = createClient({ http: { ...http, ...settings } });
+  const answer = await client.send('GET', '/console/origins', NOBODY);
+  expect(JSON.parse(answer.text)).toEqual(origins);
 });
 
 test('pages take GET and HEAD alone', async () => {
