@@ -40,12 +40,12 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   capture: {
     title: T.endpoints.capture,
     scopes: ['capture:write'],
-    show: ({ session }) => <EndpointsScreen session={session} kind="capture" />,
+    show: (props) => <EndpointsScreen {...props} kind="capture" />,
   },
   retrieve: {
     title: T.endpoints.retrieve,
     scopes: ['retrieve:write'],
-    show: ({ session }) => <EndpointsScreen session={session} kind="retrieve" />,
+    show: (props) => <EndpointsScreen {...props} kind="retrieve" />,
   },
   forms: { title: T.forms.title, scopes: ['form:write'], show: FormsScreen },
   form: { of: 'forms', scopes: ['form:write'], show: FormScreen },

@@ -34,6 +34,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/backup/restore-command.ts': "an authenticated backup's counts",
   'server/import/state.ts': 'the state of an import, which is compared with a schema',
   'console/ui/json.ts': 'what a person has typed, in their own browser',
+  'console/app/newest.ts': 'a cursor that the page itself has written',
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/domain/json/named.ts': 'one string literal, already scanned',

@@ -3,6 +3,7 @@ import { useListing } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { Export, rowsOf } from '../ui/export.tsx';
 import { Filter } from '../ui/fields.tsx';
 import { List } from '../ui/list.tsx';
 import { Actor, Screen, Short, Time } from '../ui/parts.tsx';
@@ -16,7 +17,11 @@ export function ReadingsScreen({ session, params }: ScreenProps) {
     Object.values(query),
   );
   return (
-    <Screen title={T.readings.title} about={T.readings.about}>
+    <Screen
+      title={T.readings.title}
+      about={T.readings.about}
+      actions={<Export name="readings" rows={() => rowsOf(session.client.vault.accessPages(query))} />}
+    >
       <Filter
         screen="readings"
         params={params}
@@ -51,7 +56,8 @@ export function ReadingsScreen({ session, params }: ScreenProps) {
             title: T.item.source,
             cell: (reading) => (
               <span>
-                {reading.source} {reading.endpoint !== undefined && <Short text={reading.endpoint} />}
+                {T.item.sources[reading.source]}{' '}
+                {reading.endpoint !== undefined && <Short text={reading.endpoint} />}
               </span>
             ),
           },

@@ -1,8 +1,9 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
+import { durationOf } from '../app/duration.ts';
 import { useWork } from '../app/load.ts';
-import { messageOf } from '../app/session.ts';
+import { fieldMessageOf, messageOf } from '../app/session.ts';
 import { T } from '../app/text.ts';
 
 /** The dialog that contains a form or a secret. */
@@ -53,6 +54,8 @@ export interface Field {
 export interface Entered {
   readonly text: (name: string) => string | undefined;
   readonly needed: (name: string) => string;
+  /** A duration in the form of the API. */
+  readonly duration: (name: string) => string | undefined;
   readonly isOn: (name: string) => boolean;
   readonly list: (name: string) => string[];
 }
@@ -66,6 +69,10 @@ export function enteredIn(form: HTMLFormElement): Entered {
   return {
     text,
     needed: (name) => text(name) ?? '',
+    duration: (name) => {
+      const typed = text(name);
+      return typed === undefined ? undefined : durationOf(typed);
+    },
     isOn: (name) => data.has(name),
     list: (name) =>
       data
@@ -83,6 +90,11 @@ export function pairsOf(text: string | undefined): Record<string, string> | unde
     return at < 0 ? [line.trim(), ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
   });
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
+}
+
+/** An empty list is no limit. */
+export function given<Item>(list: Item[]): Item[] | undefined {
+  return list.length === 0 ? undefined : list;
 }
 
 export function focusFirst(place: Element | null): void {
@@ -184,18 +196,18 @@ function fieldOf(error: unknown): string | undefined {
 function More({ fields, error }: { fields: readonly Field[]; error: ErrorOf }) {
   const isUsed = fields.some(({ value }) => value !== undefined && value !== '' && value !== false);
   return (
-    <details class="more" open={isUsed || fields.some(({ name }) => error(name) !== undefined)}>
+    <details class="more" open={isUsed || fields.some((field) => error(field) !== undefined)}>
       <summary>{T.moreFields}</summary>
       <div>
         {fields.map((field) => (
-          <FieldRow key={field.name} field={field} error={error(field.name)} />
+          <FieldRow key={field.name} field={field} error={error(field)} />
         ))}
       </div>
     </details>
   );
 }
 
-type ErrorOf = (name: string) => string | undefined;
+type ErrorOf = (field: Field) => string | undefined;
 
 export interface FormProps {
   readonly fields: readonly Field[];
@@ -217,7 +229,8 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
   });
   useHold(isBusy);
   const about = fieldOf(error);
-  const errorOf: ErrorOf = (name) => (name === about && error !== undefined ? messageOf(error) : undefined);
+  const errorOf: ErrorOf = ({ name, label }) =>
+    name === about && error !== undefined ? fieldMessageOf(error, label) : undefined;
   useEffect(() => {
     // A form that waits for its choices is rendered later than its dialog.
     if (form.current?.closest('dialog')) {
@@ -244,7 +257,7 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
       {fields
         .filter(({ isMore }) => !isMore)
         .map((field) => (
-          <FieldRow key={field.name} field={field} error={errorOf(field.name)} />
+          <FieldRow key={field.name} field={field} error={errorOf(field)} />
         ))}
       {children}
       {!isCompact && more.length > 0 && <More fields={more} error={errorOf} />}

@@ -14,10 +14,12 @@ interface ScreenProps extends SectionProps {
   readonly about?: string;
   /** Link to the list that contains the shown record. */
   readonly up?: readonly [href: string, title: string];
+  /** Actions that destroy, below the content: on a phone the others are at its top, where a finger lands first. */
+  readonly last?: ComponentChildren;
 }
 
 /** A screen. Its title gets the focus when the screen is shown. */
-export function Screen({ title, about, up, actions, children }: ScreenProps) {
+export function Screen({ title, about, up, actions, last, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${T.product}`;
@@ -38,6 +40,7 @@ export function Screen({ title, about, up, actions, children }: ScreenProps) {
         {about !== undefined && <p class="soft">{about}</p>}
       </header>
       {children}
+      {last && <div class="actions last">{last}</div>}
     </>
   );
 }

@@ -19,6 +19,7 @@ declare const document: {
 setDefaultTimeout(120_000);
 let world: FormsWorld;
 let party: ThirdParty;
+let token: string;
 
 beforeAll(async () => {
   [party, world] = await Promise.all([startThirdParty(), openConsoleWorld({ proxy: await localProxy() })]);
@@ -28,7 +29,8 @@ beforeAll(async () => {
     reference: `order-${1_000 + at}`,
     data: { card_number: '4111111111111111', expiry: '12/29' },
   }));
-  await Array.fromAsync(sdk.vault.storeMany({ user: USER, items, passphrase: PASSPHRASE }));
+  const [first] = await Array.fromAsync(sdk.vault.storeMany({ user: USER, items, passphrase: PASSPHRASE }));
+  token = first && 'token' in first ? first.token : '';
   await sdk.rules.create({ id: 'nothing', operations: [{ name: 'noop', input_field: 'a' }] });
   await sdk.forms.create({ form_id: 'donation' });
   await sdk.certificates.createCsr({ cn: 'shop.example' });
@@ -38,6 +40,10 @@ afterAll(async () => {
   party?.stop();
   await world?.close();
 });
+
+function datesOf(times: { getAttribute(name: string): string | null }[]): string[] {
+  return times.map((time) => time.getAttribute('datetime') ?? '');
+}
 
 /** What has the focus, as its kind and how it is called. */
 function focused(page: Page): Promise<string> {
@@ -60,7 +66,7 @@ async function waitForFocus(page: Page, wanted: string): Promise<void> {
 describe('the keyboard', () => {
   test('walks through Items in the order of the page, and into an item', async () => {
     const { page } = await openSignedIn(world);
-    await goTo(page, `items?user=${USER}&reference_prefix=order-1001`);
+    await goTo(page, `items?user=${USER}&q=order-1001`);
     await page.getByRole('link', { name: /…/ }).waitFor();
     await waitForFocus(page, 'H1 Items');
     const walked: string[] = [];
@@ -70,7 +76,7 @@ describe('the keyboard', () => {
     }
     const link = (await page.getByRole('link', { name: /…/ }).textContent()) ?? '';
     expect(walked).toEqual([
-      ...['BUTTON Erase a reference', 'SELECT user', 'INPUT reference_prefix', 'BUTTON Search'],
+      ...['BUTTON Export as CSV', 'INPUT q', 'SELECT user', 'BUTTON Search'],
       ...['SUMMARY More fields', 'SECTION Items', `A ${link}`],
     ]);
     await page.keyboard.press('Enter');
@@ -83,7 +89,10 @@ describe('the keyboard', () => {
     await page.getByRole('button', { name: 'New credential' }).press('Enter');
     expect(await focused(page)).toBe('INPUT name');
     await page.keyboard.type('by-keyboard');
-    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    expect(await page.getByLabel('Role').inputValue()).toBe('');
+    await page.getByLabel('Role').selectOption('store');
+    await page.getByLabel('Name').press('Enter');
     await waitForFocus(page, 'DIV Secret of the credential.');
     for (const next of ['BUTTON Copy', 'BUTTON I have kept it']) {
       await page.keyboard.press('Tab');
@@ -140,17 +149,17 @@ describe('the place', () => {
   test('has the filters, also on the way back', async () => {
     const { page } = await openSignedIn(world);
     await goTo(page, 'items');
-    const reference = page.getByLabel('Reference starts with');
+    const search = page.getByLabel('Token, or start of a reference');
     for (const wanted of ['order-1001', 'order-1002']) {
-      await reference.fill(wanted);
-      await reference.press('Enter');
-      await page.waitForURL((url) => url.hash === `#/items?reference_prefix=${wanted}`);
+      await search.fill(wanted);
+      await search.press('Enter');
+      await page.waitForURL((url) => url.hash === `#/items?q=${wanted}`);
       await page.getByText('1 shown; there are no more.').waitFor();
       await page.getByRole('cell', { name: wanted }).waitFor();
     }
     await page.goBack();
     await page.getByRole('cell', { name: 'order-1001' }).waitFor();
-    expect(await reference.inputValue()).toBe('order-1001');
+    expect(await search.inputValue()).toBe('order-1001');
   });
 
   test('has a day of the log, which is exported whole', async () => {
@@ -163,11 +172,12 @@ describe('the place', () => {
     expect(await page.getByLabel('At or after').inputValue()).toEndWith('T00:00');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Export all that match' }).click(),
+      page.getByRole('button', { name: 'Export as CSV' }).click(),
     ]);
-    const lines = (await Bun.file(await download.path()).text()).trimEnd().split('\n');
-    await page.getByText(`${lines.length} entries saved`).waitFor();
-    expect(lines.join()).toContain('"endpoint.create"');
+    const [names, ...lines] = (await Bun.file(await download.path()).text()).trimEnd().split('\r\n');
+    await page.getByText(`${lines.length} rows saved`).waitFor();
+    expect(names).toContain('id,time,action,outcome,actor');
+    expect(lines.join()).toContain(',endpoint.create,success,');
   });
 
   test('of a list goes on where its page ends', async () => {
@@ -177,6 +187,8 @@ describe('the place', () => {
     await page.getByRole('button', { name: 'Show more' }).click();
     await page.getByText(`${ITEMS} shown; there are no more.`).waitFor();
     expect(await page.getByRole('row').count()).toBe(ITEMS + 1);
+    const times = await page.locator('tbody td[data-title="Stored"] time').evaluateAll(datesOf);
+    expect(times).toEqual(times.toSorted().reverse());
   });
 });
 
@@ -342,6 +354,7 @@ describe.each([
       ['keys', 'Delete key'],
       [`items?user=${USER}`, 'Erase a reference'],
       ['retrieve', 'New endpoint'],
+      [`item?${new URLSearchParams({ user: USER, token, reference: 'order-1000' })}`, 'Make a link'],
       ['credentials', 'New credential'],
       ['preferences', 'Set a preference'],
     ] as const) {
@@ -371,6 +384,30 @@ describe('a phone', () => {
     await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Forms' }).click();
     await page.getByRole('heading', { name: 'Forms' }).waitFor();
     await page.getByRole('navigation', { name: 'Menu' }).waitFor({ state: 'hidden' });
+  });
+
+  test('has what destroys below the content of a screen, and behind all else in a row', async () => {
+    const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
+    await world.owner.sdk.credentials.create({ name: 'on a phone', scopes: ['vault:list'] });
+    const found: string[] = [];
+    for (const place of [
+      ...['keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'rules', 'jobs', 'credentials'],
+      ...['certificates', 'preferences'],
+    ]) {
+      await goTo(page, place);
+      const above = await page.locator('.screen-head .danger').count();
+      const first = await page.locator('.actions > .danger:first-child:not(:last-child)').count();
+      found.push(...(above + first > 0 ? [place] : []));
+    }
+    await goTo(page, `items?user=${USER}`);
+    await page.getByRole('link', { name: /…/ }).first().click();
+    await page.getByRole('heading', { name: /^Item ./ }).waitFor();
+    const [remove, log] = await Promise.all([
+      page.getByRole('button', { name: 'Delete' }).boundingBox(),
+      page.getByRole('heading', { name: 'Log' }).boundingBox(),
+    ]);
+    expect(remove?.y).toBeGreaterThan(log?.y ?? Number.POSITIVE_INFINITY);
+    expect(found).toEqual([]);
   });
 
   test('has buttons that a finger hits, none beyond its edge', async () => {

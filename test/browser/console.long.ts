@@ -183,7 +183,7 @@ describe('a person at work', () => {
     expect(page.url()).not.toContain(PASSPHRASE);
     await page.goBack();
     await page.goForward();
-    await page.getByRole('cell', { name: 'decrypt' }).waitFor();
+    await page.getByRole('cell', { name: 'Read', exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -262,6 +262,7 @@ describe('a person at work', () => {
     await goTo(page, 'credentials');
     await page.getByRole('button', { name: 'New credential' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('charger');
+    await page.getByRole('dialog').getByLabel('Role').selectOption('charge');
     await page.getByRole('dialog').getByRole('button', { name: 'New credential' }).click();
     await page.getByText('Shown once').waitFor();
     const made = (await world.owner.sdk.credentials.list()).find(({ name }) => name === 'charger');
