@@ -5,6 +5,7 @@ import { linkTo, useRoute } from './app/route.ts';
 import { type ScreenProps, type Session, watchIdle } from './app/session.ts';
 import { T } from './app/text.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
+import { ConnectionsScreen } from './screens/connections.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
 import { FormScreen } from './screens/form-builder.tsx';
@@ -53,6 +54,11 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   rule: { of: 'rules', scopes: ['rule:read', 'rule:write'], show: RuleScreen },
   jobs: { title: T.jobs.title, scopes: ['job:read'], show: JobsScreen },
   job: { of: 'jobs', scopes: ['job:read'], show: JobScreen },
+  connections: {
+    title: T.connections.title,
+    scopes: ['connection:read', 'connection:write'],
+    show: ConnectionsScreen,
+  },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
   readings: { title: T.readings.title, scopes: ['audit:read'], show: ReadingsScreen },

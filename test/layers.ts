@@ -156,7 +156,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'console',
     files: CONSOLE,
-    may: ['sdk', 'schema', 'schemas', /^server\/core\/scopes\.ts$/],
+    may: ['sdk', 'schema', 'schemas', /^server\/core\/(?:scopes|third-party)\.ts$/],
   },
   {
     // What the server may know of the jobs of the threads: their types and codecs, not their handlers.

@@ -214,6 +214,30 @@ test('a webhook that failed is told in words, and called again', async () => {
   await page.getByRole('region', { name: 'Calls of the webhook' }).getByRole('row').nth(2).waitFor();
 });
 
+test('a connection is made with the key of a third party, which is shown nowhere', async () => {
+  const { page, faults } = await openSignedIn(world);
+  await goTo(page, 'connections');
+  await page.getByRole('button', { name: 'New connection' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Id', { exact: true }).fill('pay');
+  await dialog.getByLabel('Address').fill('https://api.pay.example/v1');
+  await dialog.getByLabel('Value of the header').fill('Bearer sk_test_example');
+  await dialog.getByText('More fields').click();
+  await dialog.getByRole('group', { name: 'Only these methods' }).getByLabel('POST').check();
+  await dialog.getByLabel('Only these paths').fill('/charges, /refunds');
+  await dialog.getByRole('button', { name: 'New connection' }).click();
+  await page.getByRole('row', { name: 'pay' }).getByText('Only these paths: /charges, /refunds').waitFor();
+  expect(await page.content()).not.toContain('sk_test_example');
+  expect(await world.owner.sdk.connections.get({ id: 'pay' })).toMatchObject({
+    ...{ base_url: 'https://api.pay.example/v1', headers: ['Authorization'], methods: ['POST'] },
+    paths: ['/charges', '/refunds'],
+  });
+  await page.getByRole('row', { name: 'pay' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('None yet.').waitFor();
+  expect(faults).toEqual([]);
+});
+
 test('who opens the guide or the reference stays signed in', async () => {
   const { page } = await openSignedIn(world);
   for (const [name, path] of [
@@ -287,6 +311,8 @@ describe('a credential with few rights', () => {
     ['capture:write'],
     ['form:write'],
     ['job:read'],
+    ['connection:read'],
+    ['connection:write'],
     ['audit:read'],
     ['usage:read'],
     ['cert:write'],
@@ -392,7 +418,7 @@ describe('a phone', () => {
     const found: string[] = [];
     for (const place of [
       ...['keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'rules', 'jobs', 'credentials'],
-      ...['certificates', 'preferences'],
+      ...['connections', 'certificates', 'preferences'],
     ]) {
       await goTo(page, place);
       const above = await page.locator('.screen-head .danger').count();

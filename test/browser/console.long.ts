@@ -15,6 +15,7 @@ const SCREENS = [
     'rule',
     'rule?id=short-year',
     'jobs',
+    'connections',
     'credentials',
     'certificates',
     'readings',
@@ -48,6 +49,7 @@ beforeAll(async () => {
     ],
   });
   await sdk.certificates.createCsr({ cn: 'shop.example' });
+  await sdk.connections.create({ id: 'pay', base_url: 'https://api.pay.example', paths: ['/charges'] });
   await world.capture({ unique_id: 'shown-in-console' });
 });
 
