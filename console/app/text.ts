@@ -27,6 +27,7 @@ export const T = {
   remove: 'Delete',
   removed: (name: string): string => `${name}: deleted.`,
   all: 'All',
+  pick: 'Pick',
   refresh: 'Refresh',
   exports: {
     label: 'Export as CSV',
@@ -279,6 +280,9 @@ export const T = {
     needsEndpoint:
       'Fill in the address and the secret of an endpoint, which your server makes for each checkout. To try it:',
     hidden: 'Hidden fields',
+    logo: 'Logo',
+    logoHint: 'PNG, JPEG, GIF, WebP or SVG, at most 256 KB.',
+    logoRemove: 'Remove the logo',
     choices: {
       vault: 'Vault',
       modern: 'Modern',

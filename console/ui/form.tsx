@@ -39,7 +39,8 @@ export interface Field {
     | 'textarea'
     | 'checkbox'
     | 'select'
-    | 'many';
+    | 'many'
+    | 'colour';
   readonly required?: boolean;
   readonly value?: string | boolean;
   readonly placeholder?: string;
@@ -101,6 +102,15 @@ export function focusFirst(place: Element | null): void {
   place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
 }
 
+/** The format in which a picker of colours has its value. */
+const HEX = /^#[0-9a-f]{6}$/i;
+
+function setSibling(sibling: Element | null, value: string): void {
+  if (sibling instanceof HTMLInputElement) {
+    sibling.value = value;
+  }
+}
+
 interface ControlProps {
   readonly field: Field;
   readonly id: string;
@@ -132,6 +142,28 @@ function Control({ field, id, describedBy, isWrong }: ControlProps) {
   }
   if (kind === 'checkbox') {
     return <input {...shared} type="checkbox" required={false} defaultChecked={value === true} />;
+  }
+  if (kind === 'colour') {
+    return (
+      <span class="line colour">
+        <input
+          {...shared}
+          type="text"
+          defaultValue={given}
+          onInput={({ currentTarget: { value: typed, nextElementSibling } }) =>
+            HEX.test(typed) && setSibling(nextElementSibling, typed)
+          }
+        />
+        <input
+          type="color"
+          aria-label={`${T.pick}: ${field.label}`}
+          defaultValue={HEX.test(given ?? '') ? given : '#000000'}
+          onInput={({ currentTarget: { value: picked, previousElementSibling } }) =>
+            setSibling(previousElementSibling, picked)
+          }
+        />
+      </span>
+    );
   }
   if (kind === 'passphrase') {
     // Browsers fill in a password field with the sign-in, and offer to save a passphrase in its place.

@@ -11,6 +11,9 @@ import { goTo, openConsole, openConsoleWorld, openSignedIn, signIn } from './con
 import { type FormsWorld, USER } from './forms-world.ts';
 
 const ITEMS = 55;
+/** An image of one point. */
+const LOGO =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 declare const document: {
   activeElement: { tagName: string; textContent: string | null; getAttribute(name: string): string | null };
@@ -268,6 +271,30 @@ test('an additional field has its type, in the preview and in what is saved', as
   ]);
 });
 
+test('colours are picked, and a logo is chosen and removed, in the preview and in what is saved', async () => {
+  const { forms } = world.owner.sdk;
+  await forms.create({ form_id: 'with-logo' });
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'form?id=with-logo');
+  const preview = page.frameLocator('iframe');
+  await preview.getByLabel('Card number').waitFor();
+  await page.getByLabel('Pick: Colour of button and focus').fill('#aa00cc');
+  const [buffer, name, mimeType] = [Buffer.from(LOGO, 'base64'), 'logo.png', 'image/png'];
+  await page.getByLabel('Logo').setInputFiles({ name, mimeType, buffer });
+  await preview.locator(`img[src*="${LOGO.slice(0, 40)}"]`).waitFor();
+  const save = async () => {
+    const stored = page.waitForResponse(
+      (reply) => reply.request().method() === 'PUT' && reply.url().endsWith('/with-logo'),
+    );
+    await page.getByRole('button', { name: 'Save' }).click();
+    await stored;
+    return (await forms.get({ form_id: 'with-logo' })).theme;
+  };
+  expect(await save()).toEqual({ primary_color: '#aa00cc', logo_image: LOGO });
+  await page.getByRole('button', { name: 'Remove the logo' }).click();
+  expect(await save()).toEqual({ primary_color: '#aa00cc' });
+});
+
 test('the preview of a form is one draft, which follows what was typed and is deleted with the page', async () => {
   const { forms, audit } = world.owner.sdk;
   const { page } = await openSignedIn(world);
@@ -275,7 +302,7 @@ test('the preview of a form is one draft, which follows what was typed and is de
   await page.frameLocator('iframe').getByLabel('Card number').waitFor();
   const sent: string[] = [];
   page.on('request', (request) => request.method() !== 'GET' && sent.push(request.method()));
-  await page.getByLabel('Colour of button and focus').focus();
+  await page.getByLabel('Colour of button and focus', { exact: true }).focus();
   await page.clock.install();
   for (const letter of 'red') {
     await page.keyboard.type(letter);
