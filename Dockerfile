@@ -13,7 +13,7 @@ FROM ${BUILD_IMAGE} AS build
 RUN npm install --global --allow-scripts=bun bun@1.4.5
 WORKDIR /build
 COPY . .
-RUN bun install --frozen-lockfile && sh scripts/image-files.sh /image
+RUN sh scripts/image-files.sh /image
 
 FROM ${BASE_IMAGE}
 COPY --from=build /usr/local/lib/node_modules/bun/bin/bun.exe /usr/local/bin/bun

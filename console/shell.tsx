@@ -5,6 +5,7 @@ import { linkTo, useRoute } from './app/route.ts';
 import { type ScreenProps, type Session, watchIdle } from './app/session.ts';
 import { T } from './app/text.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
+import { ConnectionsScreen } from './screens/connections.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
 import { FormScreen } from './screens/form-builder.tsx';
@@ -16,6 +17,7 @@ import { JobScreen, JobsScreen } from './screens/jobs.tsx';
 import { KeysScreen } from './screens/keys.tsx';
 import { LogScreen } from './screens/log.tsx';
 import { PreferencesScreen } from './screens/preferences.tsx';
+import { ReadingsScreen } from './screens/readings.tsx';
 import { RuleScreen, RulesScreen } from './screens/rules.tsx';
 import { SignInScreen } from './screens/sign-in.tsx';
 import { UsageScreen } from './screens/usage.tsx';
@@ -39,12 +41,12 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   capture: {
     title: T.endpoints.capture,
     scopes: ['capture:write'],
-    show: ({ session }) => <EndpointsScreen session={session} kind="capture" />,
+    show: (props) => <EndpointsScreen {...props} kind="capture" />,
   },
   retrieve: {
     title: T.endpoints.retrieve,
     scopes: ['retrieve:write'],
-    show: ({ session }) => <EndpointsScreen session={session} kind="retrieve" />,
+    show: (props) => <EndpointsScreen {...props} kind="retrieve" />,
   },
   forms: { title: T.forms.title, scopes: ['form:write'], show: FormsScreen },
   form: { of: 'forms', scopes: ['form:write'], show: FormScreen },
@@ -52,8 +54,14 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   rule: { of: 'rules', scopes: ['rule:read', 'rule:write'], show: RuleScreen },
   jobs: { title: T.jobs.title, scopes: ['job:read'], show: JobsScreen },
   job: { of: 'jobs', scopes: ['job:read'], show: JobScreen },
+  connections: {
+    title: T.connections.title,
+    scopes: ['connection:read', 'connection:write'],
+    show: ConnectionsScreen,
+  },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
+  readings: { title: T.readings.title, scopes: ['audit:read'], show: ReadingsScreen },
   log: { title: T.log.title, scopes: ['audit:read'], show: LogScreen },
   usage: { title: T.usage.title, scopes: ['usage:read'], show: UsageScreen },
   preferences: { title: T.preferences.title, scopes: ['preference:write'], show: PreferencesScreen },

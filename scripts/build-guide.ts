@@ -9,10 +9,12 @@ import { folderOf, makeArtifact } from './artifact.ts';
 import { renderGuide } from './guide/render.ts';
 import { readApi } from './reference/document.ts';
 import { referenceOf } from './reference/pages.ts';
+import { readExamples } from './reference/typescript.ts';
 import { writeSite } from './site/write.ts';
 
 const INDEX = 'guide.json';
 const API = new URL('../sdk/openapi.json', import.meta.url);
+const SDK = new URL('../docs/sdk.md', import.meta.url);
 
 const folder = folderOf('guide');
 const isMade = await makeArtifact({
@@ -28,7 +30,10 @@ const isMade = await makeArtifact({
     'scripts/{artifact,build-guide}.ts',
   ],
   index: INDEX,
-  make: async (work) => writeSite(work, INDEX, await renderGuide(referenceOf(await readApi(API)))),
+  make: async (work) => {
+    const reference = referenceOf(await readApi(API), await readExamples(SDK));
+    return writeSite(work, INDEX, await renderGuide(reference));
+  },
 });
 if (isMade) {
   console.log(folder);

@@ -31,7 +31,7 @@ private_apt() { "$@" -qq -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work
 download() { (cd "$work/deb" && "$1" apt-get download $2 >>"$work/apt.log" 2>&1); }
 
 unpack() {
-  rm -rf "$work/root" && mkdir "$work/root"
+  rm -rf "$work/root" && mkdir -p "$work/root/usr/bin"
   for deb in "$work"/deb/*.deb; do dpkg -x "$deb" "$work/root"; done
   [ -e "$work/root/usr/bin/$program" ] || ln -s "$binary" "$work/root/usr/bin/$program"
   libraries=$(cd "$work/root" && find . -name '*.so.*' -exec dirname {} \; | sort -u | sed 's|^\.|$here|' | paste -sd:)

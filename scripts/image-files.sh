@@ -1,12 +1,17 @@
 #!/bin/sh
-# Lays out in an empty folder what a server needs to run, and nothing else: no tests, no tools, no history.
+# Lays out in an empty folder what a server needs to run, and nothing else: no tests, no tools, no history. Works in a
+# fresh clone, with bun or with npx alone.
 #   sh scripts/image-files.sh FOLDER
 set -eu
-cd "$(dirname "$0")/.."
+command -v bun >/dev/null || exec sh "$(dirname "$0")/with-bun.sh" sh "$0" "$@"
 target=${1:?"the folder to lay the files out in"}
-
 mkdir -p "$target"
+target=$(cd "$target" && pwd)
 [ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
+cd "$(dirname "$0")/.."
+
+# What the packages, the guide and the console are made with.
+bun install --frozen-lockfile --silent
 
 cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
 # Bundles that a check has built here: the server builds its own.

@@ -123,6 +123,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/vault/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List readings of items
+         * Lists the successful readings of items over the account, newest first: by whom, from where, and through which endpoint. The same entries are in the action logs of the items; a deleted item takes its readings with it, and readings are listed for the retention of logs. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token.
+         *
+         *     A credential needs the scope `audit:read`.
+         */
+        get: operations["readAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/vault/batch": {
         parameters: {
             query?: never;
@@ -712,35 +734,35 @@ export interface paths {
         };
         /**
          * Send a request on (GET)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         get: operations["relayGet"];
         /**
          * Send a request on (PUT)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         put: operations["relayPut"];
         /**
          * Send a request on (POST)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         post: operations["relayPost"];
         /**
          * Send a request on (DELETE)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         delete: operations["relayDelete"];
         /**
          * Send a request on (OPTIONS)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -748,7 +770,7 @@ export interface paths {
         head?: never;
         /**
          * Send a request on (PATCH)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -1508,6 +1530,79 @@ export interface components {
              */
             actor: string;
             /**
+             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * @example charge worker
+             */
+            actor_name?: string;
+            /**
+             * The id of the capture or retrieval endpoint that was used.
+             * @example checkout
+             */
+            endpoint?: string;
+            /**
+             * The id of the request, as in its X-Request-Id header; empty in entries that an earlier version of the vault wrote.
+             * @example 5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e
+             */
+            request_id: string;
+            /**
+             * The IP address of the caller.
+             * @example 203.0.113.7
+             */
+            ip_address: string;
+            /**
+             * The User-Agent header of the caller; empty if there is none.
+             * @example shop/1.0
+             */
+            user_agent: string;
+            /**
+             * The time of the event.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            timestamp: string;
+        };
+        /** A successful reading of an item. */
+        AccessEntry: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /**
+             * The reference that the item was stored with.
+             * @example customer-4711
+             */
+            reference?: string;
+            /**
+             * `encrypt` if the item was stored or updated, `decrypt` if it was decrypted. A refused deletion is an `encrypt`.
+             * @enum {string}
+             */
+            action: "encrypt" | "decrypt";
+            /**
+             * The origin: the account itself, an endpoint, a request to a third party, or a form.
+             * @enum {string}
+             */
+            source: "vault" | "capture" | "retrieve" | "proxy" | "form";
+            /**
+             * `ok`, or the code of the error with which the attempt was refused; `unknown` for a code of a later version of the vault.
+             * @example ok
+             */
+            outcome: string;
+            /**
+             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.
+             * @example shop
+             */
+            actor: string;
+            /**
+             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * @example charge worker
+             */
+            actor_name?: string;
+            /**
              * The id of the capture or retrieval endpoint that was used.
              * @example checkout
              */
@@ -1565,7 +1660,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /** One item of a batch. */
             items: components["schemas"]["StoreItem"][];
             /** Whether to add `fingerprint` to each result. */
@@ -1611,7 +1711,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The items. One that is malformed has an error of its own in the reply.
              * @example [
@@ -1648,7 +1753,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The items. One that is malformed has an error of its own in the reply.
              * @example [
@@ -1683,7 +1793,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * Who can open the file: the holder of the identity of any of them.
              * @example [
@@ -2123,7 +2238,7 @@ export interface components {
         FormsReply: components["schemas"]["Form"] | components["schemas"]["FormList"];
         /**
          * @example {
-         *       "user": "customers-2026",
+         *       "key": "customers-2026",
          *       "passphrase": "correct-horse-battery-staple-9Zq4"
          *     }
          */
@@ -2132,7 +2247,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The passphrase of the key; generated if omitted. It is never stored.
              * @example correct-horse-battery-staple-9Zq4
@@ -2164,7 +2284,7 @@ export interface components {
         };
         /**
          * @example {
-         *       "user": "customers-2026",
+         *       "key": "customers-2026",
          *       "passphrase": "correct-horse-battery-staple-9Zq4",
          *       "new_passphrase": "another-long-passphrase-Zq4-kT9"
          *     }
@@ -2174,7 +2294,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The current passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
@@ -2191,7 +2316,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
@@ -2245,7 +2375,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * The passphrase of the key.
              * @example correct-horse-battery-staple-9Zq4
@@ -2257,7 +2392,12 @@ export interface components {
              * Identifier of the vault key.
              * @example customers-2026
              */
-            user: string;
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
             /**
              * As many different shares as `threshold` says, or more.
              * @example [
@@ -3358,6 +3498,11 @@ export interface components {
              */
             actor: string;
             /**
+             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * @example charge worker
+             */
+            actor_name?: string;
+            /**
              * The address of the caller; empty if there is none, or if the entry combines events from several addresses.
              * @example 203.0.113.7
              */
@@ -3394,7 +3539,7 @@ export interface components {
             code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
-            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
+            /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
             field?: string;
         };
         /** The body of an error reply of the vault on a relayed path. */
@@ -3417,7 +3562,7 @@ export interface components {
             code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
-            /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
+            /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
             field?: string;
         };
         /** What a key that was created with `summary` shows of a card. */
@@ -3828,6 +3973,11 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
                 user?: string;
                 /**
                  * The token that storing returned.
@@ -3906,7 +4056,7 @@ export interface operations {
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4029,7 +4179,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
@@ -4125,7 +4280,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `number_missing`: The request contains no number to derive a token from: `card_number`, `account_number`, `n` and `number` are looked for.
              *
@@ -4253,7 +4408,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -4292,6 +4452,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4396,7 +4558,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -4472,7 +4639,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4606,7 +4773,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -4645,6 +4817,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -4685,6 +4859,165 @@ export interface operations {
              *
              *     `key_not_found`: The key does not exist.
              */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAccess: {
+        parameters: {
+            query?: {
+                /**
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
+                /**
+                 * Only readings of this actor, as `actor` of the entries has it.
+                 * @example shop/cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                actor?: string;
+                /**
+                 * Only entries of callers with this address, or with one in this CIDR.
+                 * @example 203.0.113.0/24
+                 */
+                source_ip?: string;
+                /**
+                 * Only readings through this retrieval endpoint.
+                 * @example show-4711
+                 */
+                endpoint?: string;
+                /**
+                 * Only readings at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                after?: string;
+                /**
+                 * Only readings before this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                before?: string;
+                /** Maximum number of entries. A negative value means no limit; 0 is invalid. */
+                limit?: number;
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+                next_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List readings of items */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Vault-Next-Token": components["headers"]["X-Vault-Next-Token"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessEntry"][];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4796,7 +5129,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -4959,7 +5292,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
@@ -5121,6 +5454,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -5279,7 +5614,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -5400,6 +5735,11 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
                 user?: string;
             };
             header?: never;
@@ -5424,6 +5764,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -5520,7 +5862,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The identifier of the new endpoint; random if omitted. If any account uses it: 409.
                  * @example customers-2026
@@ -5602,7 +5949,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -6276,6 +6623,11 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
+                key?: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
                 user?: string;
             };
             header?: never;
@@ -6300,6 +6652,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -6396,7 +6750,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The identifier of the new endpoint; random if omitted. If any account uses it: 409.
                  * @example customers-2026
@@ -6459,7 +6818,7 @@ export interface operations {
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8227,6 +8586,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8383,6 +8744,8 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
              *     `idempotency_passphrase_required`: A request with an Idempotency-Key must contain the passphrase of the new key, because a generated passphrase is never stored.
              */
             400: {
@@ -8509,7 +8872,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /** Whether the deletion fails while the key contains data. With false, all data of the key is permanently lost. */
                 safe?: boolean;
             };
@@ -8535,6 +8903,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8645,7 +9015,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
             };
             header?: never;
             path?: never;
@@ -8669,6 +9044,8 @@ export interface operations {
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8797,6 +9174,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -8945,6 +9324,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -9097,6 +9478,8 @@ export interface operations {
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -9841,7 +10224,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -9926,7 +10314,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -10100,7 +10488,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
                  * @example full
@@ -10177,7 +10570,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
@@ -10347,7 +10740,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                user: string;
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -10414,7 +10812,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
@@ -10553,7 +10951,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -10600,7 +11003,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -10756,7 +11159,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -10803,7 +11211,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -10959,7 +11367,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11006,7 +11419,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -11162,7 +11575,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11209,7 +11627,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -11365,7 +11783,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11412,7 +11835,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -11568,7 +11991,12 @@ export interface operations {
                  * Identifier of the vault key.
                  * @example customers-2026
                  */
-                "X-Vault-User": string;
+                "X-Vault-Key": string;
+                /**
+                 * Alias of `X-Vault-Key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                "X-Vault-User"?: string;
                 /**
                  * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
@@ -11615,7 +12043,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              *
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
@@ -13956,7 +14384,7 @@ export interface operations {
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
              *
-             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -15510,6 +15938,21 @@ export interface operations {
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
                 token?: string;
+                /**
+                 * Only entries of this actor, as `actor` of the entries has it.
+                 * @example credential/cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                actor?: string;
+                /**
+                 * Only entries of callers with this address, or with one in this CIDR.
+                 * @example 203.0.113.0/24
+                 */
+                source_ip?: string;
+                /**
+                 * Only entries with this outcome: `success`, or an error code.
+                 * @example passphrase_wrong
+                 */
+                outcome?: string;
                 /**
                  * Only entries at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z

@@ -70,7 +70,7 @@ export class Vault {
    * A connection as a payment service's own SDK uses it: with a `fetch` that sends through the vault.
    * @see /guide/relay
    * @example
-   * const { fetch } = client.relay('psp', { user: 'customers' });
+   * const { fetch } = client.relay('psp', { key: 'customers' });
    */
   readonly relay: (connection: string, options?: RelayOptions) => Relay;
 

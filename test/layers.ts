@@ -153,7 +153,11 @@ export const LAYERS: readonly Layer[] = [
     may: [/^scripts\/guide\/found\.ts$/],
   },
   { name: 'scripts/guide', files: GUIDE, may: [], mayTypes: [/^scripts\/site\//] },
-  { name: 'console', files: CONSOLE, may: ['sdk', 'schema', 'schemas', /^server\/core\/scopes\.ts$/] },
+  {
+    name: 'console',
+    files: CONSOLE,
+    may: ['sdk', 'schema', 'schemas', /^server\/core\/(?:scopes|third-party)\.ts$/],
+  },
   {
     // What the server may know of the jobs of the threads: their types and codecs, not their handlers.
     name: 'definitions of jobs',
@@ -166,7 +170,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'forms',
     files: /^forms\//,
-    may: ['sdk', 'schema', 'schemas', /^server\/domain\/card\/(?:luhn|brand)\.ts$/],
+    may: ['sdk', 'schema', 'schemas', /^server\/domain\/card\/(?:luhn|brand|digits)\.ts$/],
   },
   {
     name: 'scripts',

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -84,6 +85,21 @@ describe('bun run start', () => {
     },
   );
 
+  test('prints a command with the password of the first account once, which stores a card as it stands', async () => {
+    const command = start();
+    const line = await readUntil(command.stdout, /Create a key and store a card:\n\n(.*)\n/);
+    const [, password = 'none'] = /^ {2}AUTH='admin:([^']+)'; /.exec(line) ?? [];
+    expect(line.split(password)).toHaveLength(2);
+    const shell = Bun.spawnSync(['sh', '-c', line]);
+    expect(shell.stdout.toString().split('\n')).toEqual([
+      expect.stringContaining('{"user":"demo",'),
+      expect.stringContaining('"reference":"customer-1"'),
+      '',
+    ]);
+    command.kill('SIGTERM');
+    expect(await command.exited).toBe(0);
+  });
+
   test.each(['1', '2'])(
     'installs nothing in production, prints JSON lines alone, and warns of nothing at a clean stop: %s processes',
     async (processes) => {
@@ -119,6 +135,31 @@ describe('bun run start', () => {
       expect(statSync(join(root, 'node_modules')).mtimeMs).toBe(packages);
     },
   );
+
+  test('says what to install where there is no Redis and none can be fetched', () => {
+    mkdirSync(join(folder, 'scripts'));
+    for (const name of ['redis-vendor.sh', 'debian-package.sh']) {
+      copyFileSync(join(root, 'scripts', name), join(folder, 'scripts', name));
+    }
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    for (const name of ['sh', 'dirname', 'mkdir', 'mktemp', 'rm']) {
+      symlinkSync(Bun.which(name) ?? '', join(bin, name));
+    }
+    const { exitCode, stderr } = Bun.spawnSync([join(bin, 'sh'), 'scripts/redis-vendor.sh'], {
+      cwd: folder,
+      env: { PATH: bin },
+    });
+    expect([exitCode, stderr.toString()]).toEqual([
+      1,
+      [
+        'No redis-server found, and none could be fetched. Install Redis 7 or newer, for example with',
+        '    sudo apt-get install redis-server',
+        'or set VAULT_REDIS_BIN to the program, or VAULT_REDIS_URL to a Redis that runs already.',
+        '',
+      ].join('\n'),
+    ]);
+  });
 
   test.each(['VAULT_ENV', 'NODE_ENV'])(
     'names every missing package where %s is production, and fetches none',

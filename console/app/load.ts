@@ -66,6 +66,19 @@ export type Listing<Item> = Load<readonly Item[]> & {
   readonly more?: () => Promise<void>;
 };
 
+/** Shows a list that was read whole `step` rows at a time. */
+export function useSteps<Item>(load: Load<readonly Item[]>, step: number): Listing<Item> {
+  const [shown, setShown] = useState(step);
+  return load.kind !== 'ready'
+    ? load
+    : {
+        ...load,
+        data: load.data.slice(0, shown),
+        hasMore: load.data.length > shown,
+        more: async () => setShown(shown + step),
+      };
+}
+
 /** Reads the first page of a list, and one more at each `more`. */
 export function useListing<Item>(
   read: (next?: string) => Promise<Page<Item>>,

@@ -14,6 +14,22 @@ export interface Session {
   readonly who: WhoAmI;
   /** True if it has at least one of these scopes; a password has all. */
   readonly may: (...scopes: readonly Scope[]) => boolean;
+  readonly origins: Origins;
+}
+
+/** The origins that other people's browsers reach, which may be others than that of the console. */
+interface Origins {
+  /** Serves scripts and takes data. */
+  readonly api: string;
+  /** Serves forms. */
+  readonly forms: string;
+}
+
+async function readOrigins(): Promise<Origins> {
+  const { origin } = location;
+  const reply = await fetch('/console/origins', { credentials: 'omit', cache: 'no-store' });
+  const { api, forms }: Partial<Origins> = reply.ok ? await reply.json() : {};
+  return { api: api ?? origin, forms: forms ?? api ?? origin };
 }
 
 export interface ScreenProps {
@@ -60,11 +76,12 @@ export async function signIn({ name, secret }: SignIn): Promise<Session> {
   const client = new Vault(
     name === '' ? { ...base, credential: secret } : { ...base, username: name, password: secret },
   );
-  const who = await client.admin.whoami();
+  const [who, origins] = await Promise.all([client.admin.whoami(), readOrigins()]);
   const scopes = who.credential && new Set(who.credential.scopes);
   return {
     client,
     who,
+    origins,
     may: (...wanted) => scopes === undefined || wanted.some((scope) => scopes.has(scope)),
   };
 }
@@ -106,4 +123,9 @@ export function messageOf(error: unknown): string {
     return text === undefined ? message : `${text} (${code}, ${requestId})`;
   }
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The message of an error about a field of a form, by its label in place of its name in the API. */
+export function fieldMessageOf(error: unknown, label: string): string {
+  return messageOf(error).replace(/^`[^`]*`/, label);
 }

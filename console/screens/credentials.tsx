@@ -1,11 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Credential, Scope } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
+import { linkTo } from '../app/route.ts';
 import { scopes } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm, DialogForm, FormDialog, Opener } from '../ui/dialog.tsx';
-import type { Entered, Field } from '../ui/form.tsx';
+import { Export } from '../ui/export.tsx';
+import { type Entered, type Field, given } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Screen, Time } from '../ui/parts.tsx';
 
@@ -26,14 +28,9 @@ function isRole(preset: string): preset is keyof typeof PRESETS {
   return Object.hasOwn(PRESETS, preset);
 }
 
-/** An empty list is no limit. */
-function given(list: string[]): string[] | undefined {
-  return list.length === 0 ? undefined : list;
-}
-
 function Create({ session: { client, may }, after }: { session: Session; after: () => void }) {
-  const [preset, setPreset] = useState<string>();
-  const make = async ({ needed, list, text, isOn }: Entered): Promise<string> => {
+  const [preset, setPreset] = useState('');
+  const make = async ({ needed, list, duration, isOn }: Entered): Promise<string> => {
     const chosen = needed('preset');
     const { secret } = await client.credentials.create({
       name: needed('name'),
@@ -43,7 +40,7 @@ function Create({ session: { client, may }, after }: { session: Session; after: 
       keys: given(list('keys')),
       hosts: given(list('hosts')),
       ips: given(list('ips')),
-      expires_in: text('expires_in'),
+      expires_in: duration('expires_in'),
       unmasked: isOn('unmasked'),
     });
     return secret;
@@ -51,7 +48,6 @@ function Create({ session: { client, may }, after }: { session: Session; after: 
   const roles = Object.entries(T.credentials.presets).filter(
     ([role]) => !isRole(role) || PRESETS[role].every((scope) => may(scope)),
   );
-  const role = preset ?? roles[0]?.[0] ?? 'own';
   const more: readonly Field[] = [
     { name: 'keys', label: T.credentials.keys, hint: T.endpoints.masksHint },
     { name: 'hosts', label: T.credentials.hosts, hint: T.endpoints.masksHint },
@@ -69,17 +65,18 @@ function Create({ session: { client, may }, after }: { session: Session; after: 
         fields={[
           { name: 'name', label: T.credentials.name, required: true, hint: T.credentials.nameHint },
           {
-            ...({ name: 'preset', label: T.credentials.preset, kind: 'select', options: roles } as const),
-            hint: isRole(role) ? PRESETS[role].join(', ') : '',
+            ...({ name: 'preset', label: T.credentials.preset, kind: 'select', required: true } as const),
+            options: [['', T.choose] as const, ...roles],
+            hint: isRole(preset) ? PRESETS[preset].join(', ') : '',
           },
-          ...(isRole(role)
-            ? []
-            : [
+          ...(preset === 'own'
+            ? [
                 {
                   ...({ name: 'scopes', label: T.credentials.own, kind: 'many' } as const),
                   options: SCOPES.filter((scope) => may(scope)).map((scope) => [scope, scope] as const),
                 },
-              ]),
+              ]
+            : []),
           ...more.map((field) => ({ ...field, isMore: true })),
         ]}
         send={T.credentials.create}
@@ -113,16 +110,19 @@ function Named({ name, id }: Credential) {
 
 /** API credentials of the account. */
 export function CredentialsScreen({ session }: { readonly session: Session }) {
-  const { client } = session;
+  const { client, may, who } = session;
   const credentials = useLoad(() => client.credentials.list());
   return (
     <Screen
       title={T.credentials.title}
       about={T.credentials.about}
       actions={
-        <Opener label={T.credentials.create} kind="primary">
-          <Create session={session} after={credentials.reload} />
-        </Opener>
+        <>
+          <Export name="credentials" rows={() => [credentials.kind === 'ready' ? credentials.data : []]} />
+          <Opener label={T.credentials.create} kind="primary">
+            <Create session={session} after={credentials.reload} />
+          </Opener>
+        </>
       }
     >
       <List
@@ -149,6 +149,16 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
         ]}
         actions={({ id, name }) => (
           <>
+            {may('audit:read') && (
+              <>
+                <a class="button" href={linkTo('readings', { actor: `${who.user}/${id}` })}>
+                  {T.readings.title}
+                </a>
+                <a class="button" href={linkTo('log', { actor: `credential/${id}` })}>
+                  {T.log.title}
+                </a>
+              </>
+            )}
             <FormDialog
               label={T.credentials.roll}
               title={`${T.credentials.roll}: ${name}`}
@@ -156,13 +166,13 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
               about={<p>{T.credentials.rollAbout}</p>}
               fields={[
                 {
-                  ...{ name: 'overlap', label: T.credentials.overlap, value: '24h' },
+                  ...{ name: 'overlap', label: T.credentials.overlap, value: '24 hours' },
                   hint: T.credentials.overlapHint,
                 },
               ]}
               secret={T.credentials.secret}
-              onSend={async ({ text }) =>
-                (await client.credentials.roll({ id, overlap: text('overlap') })).secret
+              onSend={async ({ duration }) =>
+                (await client.credentials.roll({ id, overlap: duration('overlap') })).secret
               }
             />
             <Confirm

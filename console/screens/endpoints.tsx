@@ -1,16 +1,21 @@
 import { useState } from 'preact/hooks';
-import { useLoad } from '../app/load.ts';
+import type { Endpoint } from '../../sdk/transport/types.ts';
+import { useLoad, useSteps } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm, Once, Opener, QrCode } from '../ui/dialog.tsx';
-import { PASSPHRASE, useKeyField } from '../ui/fields.tsx';
-import { type Entered, Form } from '../ui/form.tsx';
+import { Export } from '../ui/export.tsx';
+import { choice, Filter, PASSPHRASE, useKeyField } from '../ui/fields.tsx';
+import { type Entered, type Field, Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Badge, Copy, Loading, Screen, Short, Time } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
 
 type Kind = 'capture' | 'retrieve';
+
+/** Endpoints that are shown at first, and with each press of the button for more. */
+const STEP = 50;
 
 /** A new endpoint. */
 interface Made {
@@ -20,18 +25,30 @@ interface Made {
   readonly reference?: string | undefined;
 }
 
+/** The item that a link shows. */
+interface Shown {
+  readonly user: string;
+  readonly token: string;
+  readonly reference: string | undefined;
+}
+
 /** The URL of a form, with the endpoint in the fragment, which browsers do not send. */
-function formLink(kind: Kind, form: string, { unique_id, secret, token, reference }: Made): string {
+function formLink(
+  origin: string,
+  kind: Kind,
+  form: string,
+  { unique_id, secret, token, reference }: Made,
+): string {
   const fragment = new URLSearchParams({
     ...{ unique_id, secret },
     ...(token !== undefined && { token }),
     ...(reference !== undefined && { reference }),
   });
-  return `${location.origin}/v1/${kind}/iframe/${form}#${fragment}`;
+  return `${origin}/v1/${kind}/iframe/${form}#${fragment}`;
 }
 
-function Shown({ kind, made, form }: { kind: Kind; made: Made; form: string }) {
-  const link = formLink(kind, form, made);
+/** A new endpoint with the link to its form. A retrieval endpoint has one if it names its item. */
+function NewEndpoint({ kind, made, link }: { kind: Kind; made: Made; link: string }) {
   const isComplete = kind === 'capture' || made.token !== undefined;
   return (
     <Once label={T.endpoints.secret} text={made.secret}>
@@ -50,38 +67,65 @@ function Shown({ kind, made, form }: { kind: Kind; made: Made; form: string }) {
   );
 }
 
-function Create({ session, kind, after }: { session: Session; kind: Kind; after: () => void }) {
-  const { client, may } = session;
+interface CreateProps {
+  readonly session: Session;
+  readonly kind: Kind;
+  /** The item of a link; without it the form asks for the key, and what it may be limited to. */
+  readonly of?: Shown;
+  readonly after?: () => void;
+}
+
+/** The fields that name what an endpoint is for. */
+function limitsOf(kind: Kind): readonly Field[] {
+  return [
+    { name: 'reference', label: T.endpoints.reference, hint: T.endpoints.referenceHint[kind] },
+    { name: 'unique_id', label: T.endpoints.id, hint: T.endpoints.idHint, isMore: true },
+    { name: 'token', label: T.endpoints.token, hint: T.endpoints.tokenHint[kind], isMore: true },
+  ];
+}
+
+/** The form for a new endpoint, or for a link to an item. */
+function Create({ session, kind, of, after }: CreateProps) {
+  const { client, may, origins } = session;
   const keyField = useKeyField(session);
   const forms = useLoad(async () => (may('form:write') ? await client.forms.list() : []));
-  const [made, setMade] = useState<{ readonly made: Made; readonly form: string }>();
-  if (made !== undefined) {
-    return <Shown kind={kind} {...made} />;
+  const [made, setMade] = useState<{ readonly made: Made; readonly link: string }>();
+  if (made !== undefined && of !== undefined) {
+    return (
+      <Once label={T.endpoints.link} text={made.link}>
+        <QrCode text={made.link} label={T.endpoints.qr} />
+        <p class="hint">{T.endpoints.linkEnds}</p>
+      </Once>
+    );
   }
-  const create = async ({ needed, text, list }: Entered): Promise<void> => {
+  if (made !== undefined) {
+    return <NewEndpoint kind={kind} {...made} />;
+  }
+  const create = async ({ needed, text, list, duration }: Entered): Promise<void> => {
     const shared = {
-      user: needed('user'),
+      user: of?.user ?? needed('user'),
       passphrase: needed('passphrase'),
       unique_id: text('unique_id'),
-      ttl: text('ttl'),
-      reference: text('reference'),
+      ttl: duration('ttl'),
+      reference: of ? of.reference : text('reference'),
     };
     const masks = list('mask_fields');
-    const limits = { token: text('token'), ...(masks.length > 0 && { mask_fields: masks }) };
+    const limits = { token: of?.token ?? text('token'), ...(masks.length > 0 && { mask_fields: masks }) };
     const endpoint =
       kind === 'capture'
         ? await client.capture.create({ ...shared, token: limits.token })
         : await client.retrieve.create({ ...shared, ...limits });
-    const { token, reference } = { ...limits, ...shared };
-    setMade({ made: { ...endpoint, token, reference }, form: needed('form') });
-    after();
+    const { unique_id, secret } = endpoint;
+    const complete: Made = { unique_id, secret, token: limits.token, reference: shared.reference };
+    setMade({ made: complete, link: formLink(origins.forms, kind, needed('form'), complete) });
+    after?.();
   };
   return keyField === undefined || forms.kind === 'loading' ? (
     <Loading />
   ) : (
     <Form
       fields={[
-        keyField,
+        ...(of ? [] : [keyField]),
         PASSPHRASE,
         {
           name: 'form',
@@ -96,39 +140,82 @@ function Create({ session, kind, after }: { session: Session; kind: Kind; after:
           ],
         },
         { name: 'ttl', label: T.endpoints.ttl, hint: T.endpoints.ttlHint },
-        { name: 'reference', label: T.endpoints.reference, hint: T.endpoints.referenceHint[kind] },
-        ...[
-          { name: 'unique_id', label: T.endpoints.id, hint: T.endpoints.idHint },
-          { name: 'token', label: T.endpoints.token, hint: T.endpoints.tokenHint[kind] },
-          ...(kind === 'retrieve'
-            ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint }]
-            : []),
-        ].map((field) => ({ ...field, isMore: true })),
+        ...(of ? [] : limitsOf(kind)),
+        ...(kind === 'retrieve'
+          ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint, isMore: true }]
+          : []),
       ]}
-      send={T.endpoints.create}
+      send={of ? T.endpoints.makeLink : T.endpoints.create}
       onSend={create}
     />
   );
 }
 
+/** A button for a link by which somebody without a sign-in sees one item. */
+export function MakeLink({ session, item }: { readonly session: Session; readonly item: Shown }) {
+  return (
+    <Opener label={T.endpoints.makeLink} kind="primary">
+      <p class="soft">{T.endpoints.makeLinkAbout}</p>
+      <Create session={session} kind="retrieve" of={item} />
+    </Opener>
+  );
+}
+
+/** The states by which a list is filtered; without one it has the active endpoints. */
+const STATES = ['stopped', 'all'] as const;
+
+function isWanted(
+  { unique_id, user, reference, token, expired }: Endpoint,
+  params: ScreenProps['params'],
+): boolean {
+  const { text, state } = params;
+  return (
+    (state === 'all' || expired === (state === 'stopped')) &&
+    (text === undefined || [unique_id, user, reference, token].some((each) => each?.includes(text)))
+  );
+}
+
 /** Endpoints of one kind, through which others store or read. */
-export function EndpointsScreen({ session, kind }: { readonly session: Session; readonly kind: Kind }) {
+export function EndpointsScreen({ session, params, kind }: ScreenProps & { readonly kind: Kind }) {
   const { client, may } = session;
   const endpoints = useLoad(() => client[kind].list(), [kind]);
+  const all = endpoints.kind === 'ready' ? endpoints.data : [];
+  const found = all.filter((endpoint) => isWanted(endpoint, params));
+  const shown = useSteps(endpoints.kind === 'ready' ? { ...endpoints, data: found } : endpoints, STEP);
+  const stopped = all.filter(({ expired }) => expired).length;
+  const isFiltered = Object.keys(params).length > 0;
   return (
     <Screen
       title={T.endpoints[kind]}
       about={kind === 'capture' ? T.endpoints.aboutCapture : T.endpoints.aboutRetrieve}
       actions={
-        <Opener label={T.endpoints.create} kind="primary">
-          <Create session={session} kind={kind} after={endpoints.reload} />
-        </Opener>
+        <>
+          <Export name={`${kind}-endpoints`} rows={() => [found]} />
+          <Opener label={T.endpoints.create} kind="primary">
+            <Create session={session} kind={kind} after={endpoints.reload} />
+          </Opener>
+        </>
       }
     >
+      <Filter
+        screen={kind}
+        params={params}
+        fields={[
+          { name: 'text', label: T.endpoints.search },
+          choice(
+            'state',
+            T.endpoints.state,
+            STATES,
+            '',
+            T.endpoints.active,
+            (state) => T.endpoints.states[state],
+          ),
+        ]}
+      />
       <List
-        of={endpoints}
+        of={shown}
         title={T.endpoints[kind]}
-        empty={T.endpoints.empty[kind]}
+        empty={all.length > 0 || isFiltered ? T.endpoints.noMatch : T.endpoints.empty[kind]}
         keyOf={({ unique_id }) => unique_id}
         columns={[
           { title: T.endpoints.id, cell: ({ unique_id }) => <code>{unique_id}</code>, isLong: true },
@@ -137,7 +224,7 @@ export function EndpointsScreen({ session, kind }: { readonly session: Session; 
             title: T.endpoints.state,
             cell: ({ expired }) => (
               <Badge kind={expired ? 'plain' : 'good'}>
-                {expired ? T.endpoints.stopped : T.endpoints.active}
+                {expired ? T.endpoints.states.stopped : T.endpoints.active}
               </Badge>
             ),
           },
@@ -150,6 +237,11 @@ export function EndpointsScreen({ session, kind }: { readonly session: Session; 
         ]}
         actions={({ unique_id }) => (
           <>
+            {may('audit:read') && kind === 'retrieve' && (
+              <a class="button" href={linkTo('readings', { endpoint: unique_id })}>
+                {T.readings.title}
+              </a>
+            )}
             {may('audit:read') && (
               <a class="button" href={linkTo('log', { action: 'endpoint.use', object: unique_id })}>
                 {T.endpoints.refusals}
@@ -166,6 +258,11 @@ export function EndpointsScreen({ session, kind }: { readonly session: Session; 
           </>
         )}
       />
+      {stopped > 0 && params['state'] === undefined && (
+        <p>
+          <a href={linkTo(kind, { ...params, state: 'all' })}>{T.endpoints.folded(stopped)}</a>
+        </p>
+      )}
     </Screen>
   );
 }

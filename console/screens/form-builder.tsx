@@ -12,9 +12,11 @@ import { jsonIn } from '../ui/json.ts';
 import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
 import { type FormType, usePreview } from './form-draft.ts';
 import { type ExtraField, ExtraFields, extraOf, fieldsIn, isComplete } from './form-extra.tsx';
+import { LogoField } from './form-logo.tsx';
 
 const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
 const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_color'] as const;
+const LOGO = 'logo_image';
 const CHOICES = [
   ['display_mode', ['standalone', 'embedded']],
   ['color_mode', ['light', 'dark', 'auto']],
@@ -39,12 +41,12 @@ function fieldsFor(type: FormType, settings: FormSettings): Field[] {
     ...CHOICES.map(([name, values]) =>
       choice(name, names[name], values, settings[name], names.default, labelOf),
     ),
-    ...COLOURS.map((name) => ({
-      name,
-      label: names[name],
-      value: theme?.[name] ?? '',
-      placeholder: '#rrggbb',
-    })),
+    ...COLOURS.map(
+      (name): Field => ({
+        ...{ name, label: names[name], kind: 'colour', value: theme?.[name] ?? '' },
+        placeholder: '#rrggbb',
+      }),
+    ),
     ...FLAGS.map(
       (name): Field => ({ name, label: names[name], kind: 'checkbox', value: settings[name] === true }),
     ),
@@ -96,7 +98,7 @@ function settingsIn(
 ): FormSettings {
   const chosen = CHOICES.map(([name]) => [name, text(name)] as const);
   const flags = FLAGS.map((name) => [name, isOn(name) || undefined] as const);
-  const colours = ['style', ...COLOURS].map((name) => [name, text(name)] as const);
+  const theme = ['style', ...COLOURS, LOGO].map((name) => [name, text(name)] as const);
   const hidden = list('hidden');
   const options = Object.entries(before.field_options ?? {}).map(
     ([name, option]) => [name, { ...option, visible: hidden.includes(name) ? false : undefined }] as const,
@@ -104,7 +106,7 @@ function settingsIn(
   const ancestors = list('frame_ancestors');
   return {
     ...Object.fromEntries([...chosen, ...flags]),
-    theme: { ...before.theme, ...Object.fromEntries(colours) },
+    theme: { ...before.theme, ...Object.fromEntries(theme) },
     field_options: {
       ...Object.fromEntries(options),
       ...Object.fromEntries(
@@ -127,13 +129,13 @@ function sandboxOf(url: string): string {
 }
 
 /** The markup with which a page shows the form. */
-function snippetOf(id: string): string {
-  return `<script type="module" src="${location.origin}/forms/vault-forms.js"></script>
+function snippetOf(origin: string, id: string): string {
+  return `<script type="module" src="${origin}/forms/vault-forms.js"></script>
 <vault-card-form form="${id}" url="THE_URL_OF_AN_ENDPOINT" secret="ITS_SECRET"></vault-card-form>`;
 }
 
 function Builder({ session, form }: { session: Session; form: Partial<HostedForm> }) {
-  const { client, may } = session;
+  const { client, may, origins } = session;
   const [type, setType] = useState<FormType>(form.form_type ?? 'pcd');
   const [changed, setChanged] = useState<FormSettings>();
   const [extra, setExtra] = useState(extraOf(form.additional_fields));
@@ -193,6 +195,7 @@ function Builder({ session, form }: { session: Session; form: Partial<HostedForm
             send={T.forms.save}
             onSend={save}
           >
+            <LogoField name={LOGO} logo={form.theme?.logo_image} />
             <ExtraFields
               fields={extra}
               setFields={(fields) => {
@@ -220,8 +223,8 @@ function Builder({ session, form }: { session: Session; form: Partial<HostedForm
           <p class="soft">{T.forms.draft}</p>
         </Panel>
         {form.id !== undefined && (
-          <Panel title={T.forms.snippet} actions={<Copy text={snippetOf(form.id)} />}>
-            <pre>{snippetOf(form.id)}</pre>
+          <Panel title={T.forms.snippet} actions={<Copy text={snippetOf(origins.api, form.id)} />}>
+            <pre>{snippetOf(origins.api, form.id)}</pre>
             {may('capture:write') && (
               <p>
                 {T.forms.needsEndpoint} <a href={linkTo('capture')}>{T.endpoints.capture}</a>

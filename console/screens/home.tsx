@@ -1,11 +1,14 @@
 import type { ComponentChildren } from 'preact';
-import type { WhoAmI } from '../../sdk/transport/types.ts';
+import type { Job, WhoAmI } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
+import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
+import { Filter } from '../ui/fields.tsx';
 import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 import { ExpiringPanel } from './expiring.tsx';
+import { SEARCH } from './items.tsx';
 
 const JOBS_SHOWN = 100;
 /** The age from which a backup is too old, as in the rules for alerts. */
@@ -54,6 +57,17 @@ function monthBefore(now: Date): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 7);
 }
 
+/** The number of jobs of a first page, with a mark if there are more. */
+function countOf({
+  data,
+  next_token,
+}: {
+  readonly data: readonly Job[];
+  readonly next_token?: string | undefined;
+}) {
+  return `${data.length}${next_token === undefined ? '' : '+'}`;
+}
+
 /** A figure, with a link to its screen unless `to` is false. */
 function Tile({ name, value, to }: { name: string; value: string; to: string | false }) {
   const content = (
@@ -64,43 +78,67 @@ function Tile({ name, value, to }: { name: string; value: string; to: string | f
   return <li>{to === false ? <div>{content}</div> : <a href={to}>{content}</a>}</li>;
 }
 
+/** What comes next in an account without a key, or without an item. */
+function FirstSteps({ keys, items, may }: { keys: number; items: number; may: Session['may'] }) {
+  if (keys === 0 && may('key:write') && may('key:read')) {
+    return (
+      <Panel title={T.home.start}>
+        <p>{T.keys.about}</p>
+        <a class="button primary" href="#/keys">
+          {T.keys.create}
+        </a>
+      </Panel>
+    );
+  }
+  return (
+    keys > 0 &&
+    items === 0 && (
+      <Panel title={T.home.next}>
+        <p>{T.items.none}</p>
+        <a class="button primary" href="/guide/quick-start#4-store-a-card" target="_blank" rel="noreferrer">
+          {T.home.store}
+        </a>
+      </Panel>
+    )
+  );
+}
+
 /** Stored data, usage and cost of the account. */
 function Account({ session: { client, may } }: { readonly session: Session }) {
   const usage = useLoad(async () => {
     const month = monthBefore(new Date());
-    const [now, last, bill, jobs] = await Promise.all([
+    const jobsThat = async (status: Job['status']) =>
+      may('job:read') ? client.jobs.list({ status, limit: JOBS_SHOWN }) : undefined;
+    const [now, last, bill, waiting, failed] = await Promise.all([
       client.admin.usage({ by_day: true }),
       client.admin.usage({ month, by_day: true }),
       client.admin.billing(),
-      may('job:read') ? client.jobs.list({ status: 'reporting', limit: JOBS_SHOWN }) : undefined,
+      jobsThat('reporting'),
+      jobsThat('failed'),
     ]);
-    return { now, last, bill, jobs };
+    return { now, last, bill, waiting, failed };
   });
   const number = new Intl.NumberFormat();
   const showsItems = may('vault:list');
   return (
     <Loaded of={usage}>
-      {({ now, last, bill, jobs }) => (
+      {({ now, last, bill, waiting, failed }) => (
         <>
-          {now.keys === 0 && may('key:write') && may('key:read') && (
-            <Panel title={T.home.start}>
-              <p>{T.keys.about}</p>
-              <a class="button primary" href="#/keys">
-                {T.keys.create}
-              </a>
-            </Panel>
-          )}
+          <FirstSteps keys={now.keys} items={now.tokens} may={may} />
           <ul class="tiles">
             <Tile name={T.home.items} value={number.format(now.tokens)} to={showsItems && '#/items'} />
             <Tile name={T.home.keys} value={number.format(now.keys)} to={may('key:read') && '#/keys'} />
             <Tile name={T.home.requests} value={number.format(now.api_requests)} to="#/usage" />
             <Tile name={T.home.cost} value={`${bill.amount} ${bill.currency}`} to="#/usage" />
-            {jobs && (
+            {waiting && (
               <Tile
                 name={T.home.webhooks}
-                value={`${jobs.data.length}${jobs.next_token === undefined ? '' : '+'}`}
-                to="#/jobs?status=reporting"
+                value={countOf(waiting)}
+                to={linkTo('jobs', { status: 'reporting' })}
               />
+            )}
+            {failed && (
+              <Tile name={T.home.failed} value={countOf(failed)} to={linkTo('jobs', { status: 'failed' })} />
             )}
           </ul>
           <div class="halves">
@@ -200,6 +238,7 @@ export function HomeScreen({ session }: { readonly session: Session }) {
   const { credential } = session.who;
   return (
     <Screen title={T.home.title}>
+      {session.may('vault:list') && <Filter screen="items" params={{}} fields={[SEARCH]} />}
       {credential && <Rights {...credential} />}
       {session.may('usage:read') ? (
         <>

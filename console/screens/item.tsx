@@ -8,8 +8,9 @@ import { Confirm } from '../ui/dialog.tsx';
 import { PASSPHRASE } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
-import { Badge, Copy, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
-import { cardOf, metadataOf } from './items.tsx';
+import { Actor, Badge, Copy, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { MakeLink } from './endpoints.tsx';
+import { CardExpiry, cardOf, metadataOf } from './items.tsx';
 
 /** Masked unless requested, even for an account that sees numbers unmasked. */
 const MASKED = ['card_number', 'account_number', 'number', 'n', 'pan', 'cvv', 'cvc'];
@@ -78,14 +79,15 @@ function Log({ session: { client }, item, looks }: ItemProps & { readonly looks:
       empty={T.item.logEmpty}
       keyOf={({ request_id, timestamp, action }) => `${request_id} ${timestamp} ${action}`}
       columns={[
-        { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} /> },
-        { title: T.item.action, cell: ({ action }) => action },
-        { title: T.item.source, cell: ({ source }) => source },
+        { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} isExact /> },
+        { title: T.item.action, cell: ({ action }) => <span title={action}>{T.item.actions[action]}</span> },
+        { title: T.item.source, cell: ({ source }) => <span title={source}>{T.item.sources[source]}</span> },
         {
           title: T.item.outcome,
           cell: ({ outcome }) => <Badge kind={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>,
         },
-        { title: T.item.actor, cell: ({ actor }) => actor, isLong: true },
+        { title: T.item.actor, cell: (entry) => <Actor {...entry} />, isLong: true },
+        { title: T.item.endpoint, cell: ({ endpoint = '–' }) => endpoint, isLong: true },
         { title: T.item.address, cell: ({ ip_address }) => ip_address },
       ]}
     />
@@ -109,6 +111,7 @@ function Known({ item: { user, token, reference }, listed }: KnownProps) {
           ? []
           : ([
               [T.items.card, cardOf(listed) || '–'],
+              [T.items.cardExpiry, listed.card?.expiry_year ? <CardExpiry of={listed} /> : '–'],
               [T.items.stored, <Time at={listed.stored_at} />],
               [T.items.expiry, <Time at={listed.expires_at} />],
               [T.items.metadata, metadataOf(listed) || '–'],
@@ -134,7 +137,8 @@ export function ItemScreen({ session, params }: ScreenProps) {
     <Screen
       title={reference === undefined ? T.item.title : `${T.item.title} ${reference}`}
       up={[linkTo('items', { user }), T.items.title]}
-      actions={
+      actions={known.kind === 'ready' && may('retrieve:write') && <MakeLink session={session} item={item} />}
+      last={
         known.kind === 'ready' &&
         may('vault:delete') && (
           <Confirm

@@ -1,19 +1,28 @@
 import { useState } from 'preact/hooks';
-import type { TreeItem } from '../../sdk/transport/types.ts';
+import { VaultApiError } from '../../sdk/transport/errors.ts';
+import type { ListedItem, TreeItem } from '../../sdk/transport/types.ts';
 import { useListing } from '../app/load.ts';
+import { readNewest } from '../app/newest.ts';
 import { linkTo, type Route } from '../app/route.ts';
 import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Opener } from '../ui/dialog.tsx';
-import { Filter, useKeyField } from '../ui/fields.tsx';
+import { Export } from '../ui/export.tsx';
+import { Filter, KEYS_SHOWN, useKeyField } from '../ui/fields.tsx';
 import { type Field, Form, pairsOf } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
-import { Screen, Short, Time } from '../ui/parts.tsx';
+import { Badge, Screen, Short, Time } from '../ui/parts.tsx';
 
 const TIMES = ['stored_after', 'stored_before', 'expires_before'] as const;
-const FILTERS = ['reference_prefix', ...TIMES] as const;
+/** The shortest text that is looked up as a token, which takes a request for each key. */
+const TOKEN_MIN = 8;
+/** Items of one reply of an export. */
+const EXPORT_STEP = 1_000;
 /** A reference up to this length stays in one line. */
 const WORD_MAX = 24;
+
+/** The one field by which items are searched. */
+export const SEARCH: Field = { name: 'q', label: T.items.search };
 
 function Filters({ keyField, params }: { readonly keyField: Field; readonly params: Route['params'] }) {
   const { options } = keyField;
@@ -22,13 +31,13 @@ function Filters({ keyField, params }: { readonly keyField: Field; readonly para
       screen="items"
       params={params}
       fields={[
+        SEARCH,
         {
           ...{ ...keyField, required: false },
           ...(options && {
             options: [['', T.all] as const, ...options.filter(([user]) => user !== '')],
           }),
         },
-        { name: 'reference_prefix', label: T.items.prefix },
         ...TIMES.map((name): Field => ({ name, label: T.items[name], kind: 'datetime-local' })),
         {
           ...{ name: 'metadata', label: T.items.metadata, kind: 'textarea', hint: T.items.metadataHint },
@@ -84,14 +93,26 @@ interface EraseProps {
   readonly after: () => void;
 }
 
-/** The summary of a card: brand, last four digits, expiry. */
+/** Brand and last four digits of a card. */
 export function cardOf({ card }: TreeItem): string {
-  const expiry = [card?.expiry_month, card?.expiry_year].filter((part) => part !== undefined).join('/');
   const brands: Readonly<Record<string, string>> = T.items.brands;
   const brand = card?.brand && (brands[card.brand] ?? card.brand);
-  return card === undefined
-    ? ''
-    : [brand, card.last_four && `••••\u00a0${card.last_four}`, expiry].filter(Boolean).join(' ');
+  return [brand, card?.last_four && `••••\u00a0${card.last_four}`].filter(Boolean).join(' ');
+}
+
+/** The month in which a card expires, with a warning once it has. */
+export function CardExpiry({ of: { card } }: { readonly of: TreeItem }) {
+  const { expiry_month: month, expiry_year: year } = card ?? {};
+  if (month === undefined || year === undefined) {
+    return null;
+  }
+  // Cards are valid to the end of their month, wherever that is last.
+  const isPast = Date.UTC(Number(year), Number(month), 1, 12) < Date.now();
+  return (
+    <span class="short">
+      {`${month}/${year}`} {isPast && <Badge kind="bad">{T.expired}</Badge>}
+    </span>
+  );
 }
 
 /** Metadata in one line. */
@@ -101,29 +122,60 @@ export function metadataOf({ metadata = {} }: TreeItem): string {
     .join(', ');
 }
 
-/** An item of the list, with its key. */
-type Listed = TreeItem & { readonly user: string };
+/** The filters of the address, without the bounds of times of storage. */
+function filterOf({ user, q, metadata, expires_before }: Route['params']) {
+  return { user, reference_prefix: q, metadata: pairsOf(metadata), expires_before };
+}
 
-/** The items that the filters of the address match, of one key or of all. */
-function useItems({ client }: Session, params: Route['params']) {
-  const { user, metadata } = params;
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, params[name]]));
-  return useListing<Listed>(
-    async (next_token) => {
-      const query = { user, ...filters, metadata: pairsOf(metadata), next_token, limit: 50 };
-      const page = await client.vault.list(query);
-      const data = Object.entries(page.data).flatMap(([of, items]) =>
-        items.map((item) => ({ ...item, user: of })),
-      );
-      return { data, next_token: page.next_token };
-    },
-    [user, ...Object.values(filters), metadata],
+/** The keys under which a token may be: the chosen one, or all that this session can name. */
+async function usersOf({ client, may, who }: Session, user: string | undefined): Promise<readonly string[]> {
+  if (user !== undefined) {
+    return [user];
+  }
+  const { keys } = who.credential ?? {};
+  return (
+    keys ??
+    (may('key:read') ? (await client.keys.list({ limit: KEYS_SHOWN })).data.map((key) => key.user) : [])
   );
+}
+
+/** The items whose token is the searched text, at most one of each key. */
+async function withToken(session: Session, { user, q: token = '' }: Route['params']): Promise<ListedItem[]> {
+  if (token.length < TOKEN_MIN) {
+    return [];
+  }
+  const find = async (of: string): Promise<ListedItem[]> => {
+    try {
+      const { data } = await session.client.vault.list({ user: of, token });
+      return (data[of] ?? []).map((item) => ({ ...item, user: of }));
+    } catch (error) {
+      if (error instanceof VaultApiError && error.status === 404) {
+        return [];
+      }
+      throw error;
+    }
+  };
+  return (await Promise.all((await usersOf(session, user)).map(find))).flat();
+}
+
+/** The items that the filters of the address match, of one key or of all, the newest first. */
+function useItems(session: Session, params: Route['params']) {
+  const { q, stored_after, stored_before } = params;
+  const read = async (next: string | undefined) => {
+    const page = await readNewest(
+      (span) => session.client.vault.list({ ...filterOf(params), ...span }),
+      { stored_after, stored_before },
+      next,
+    );
+    const exact = next === undefined ? await withToken(session, params) : [];
+    return { ...page, data: [...exact, ...page.data.filter(({ token }) => token !== q)] };
+  };
+  return useListing<ListedItem>(read, Object.values(params));
 }
 
 /** Items that the filters of the address match. */
 export function ItemsScreen({ session, params }: ScreenProps) {
-  const { user, reference_prefix } = params;
+  const { user, q, stored_after, stored_before } = params;
   const items = useItems(session, params);
   const keyField = useKeyField(session, user);
   const isFiltered = Object.keys(params).some((name) => name !== 'user');
@@ -131,10 +183,22 @@ export function ItemsScreen({ session, params }: ScreenProps) {
     <Screen
       title={T.items.title}
       actions={
+        <Export
+          name="items"
+          rows={async function* () {
+            yield await withToken(session, params);
+            const query = { ...filterOf(params), stored_after, stored_before, limit: EXPORT_STEP };
+            for await (const item of session.client.vault.items(query)) {
+              yield item.token === q ? [] : [item];
+            }
+          }}
+        />
+      }
+      last={
         session.may('vault:delete') &&
         keyField && (
           <Opener label={T.items.erase} kind="danger">
-            <Erase {...{ session, keyField }} reference={reference_prefix} after={items.reload} />
+            <Erase {...{ session, keyField }} reference={q} after={items.reload} />
           </Opener>
         )
       }
@@ -160,7 +224,8 @@ export function ItemsScreen({ session, params }: ScreenProps) {
               reference.length > WORD_MAX ? reference : <span class="short">{reference}</span>,
           },
           { title: T.items.card, cell: cardOf },
-          ...(user === undefined ? [{ title: T.key, cell: (item: Listed) => item.user }] : []),
+          { title: T.items.cardExpiry, cell: (item) => <CardExpiry of={item} /> },
+          ...(user === undefined ? [{ title: T.key, cell: (item: ListedItem) => item.user }] : []),
           { title: T.items.stored, cell: ({ stored_at }) => <Time at={stored_at} /> },
           { title: T.items.expiry, cell: ({ expires_at }) => <Time at={expires_at} /> },
           { title: T.items.metadata, cell: metadataOf },

@@ -6,6 +6,7 @@ import { jobKinds, jobStatuses } from '../app/schema.macro.ts' with { type: 'mac
 import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { Export, rowsOf } from '../ui/export.tsx';
 import { choice, Filter } from '../ui/fields.tsx';
 import { List, Table } from '../ui/list.tsx';
 import { Badge, Facts, Loaded, Panel, Screen, Short, Time } from '../ui/parts.tsx';
@@ -52,12 +53,10 @@ function lastOf(attempts: readonly Attempt[]): string {
 export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
   const { status, after, before } = params;
   const kind = oneOf(KINDS, params['kind']);
+  const filter = { status: oneOf(STATUSES, status), kind, after, before };
   const jobs = useListing(
-    (next_token) => {
-      const filter = { status: oneOf(STATUSES, status), kind, after, before };
-      return client.jobs.list({ ...filter, next_token, limit: 50 });
-    },
-    [status, kind, after, before],
+    (next_token) => client.jobs.list({ ...filter, next_token, limit: 50 }),
+    Object.values(filter),
   );
   const reported = oneOf(REPORTED, status ?? 'failed');
   return (
@@ -69,6 +68,7 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
           <button type="button" onClick={jobs.reload}>
             {T.refresh}
           </button>
+          <Export name="jobs" rows={() => rowsOf(client.jobs.pages(filter))} />
           {may('job:write') && reported !== undefined && (
             <Confirm
               label={T.jobs.redeliverAll}

@@ -57,7 +57,10 @@ export function KeysScreen({ session }: { readonly session: Session }) {
             fields={[
               { name: 'user', label: T.keys.name, required: true },
               { name: 'passphrase', label: T.passphrase, kind: 'passphrase', hint: T.keys.passphraseHint },
-              { name: 'summary', label: T.keys.summary, kind: 'checkbox' },
+              {
+                ...({ name: 'summary', label: T.keys.summary, kind: 'checkbox' } as const),
+                ...{ value: true, hint: T.keys.summaryHint },
+              },
             ]}
             secret={T.keys.made}
             onSend={async ({ needed, text, isOn }) => {

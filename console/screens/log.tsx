@@ -1,26 +1,15 @@
 import type { AuditEntry, ReadAudit } from '../../sdk/transport/types.ts';
-import { useListing, useWork } from '../app/load.ts';
-import { notify } from '../app/notice.ts';
+import { useListing } from '../app/load.ts';
 import { linkTo, type Route } from '../app/route.ts';
 import { accountActions } from '../app/schema.macro.ts' with { type: 'macro' };
-import type { ScreenProps, Session } from '../app/session.ts';
+import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { Export, rowsOf } from '../ui/export.tsx';
 import { choice, Filter, utcOf } from '../ui/fields.tsx';
 import { List } from '../ui/list.tsx';
-import { Badge, Failure, Screen, shortOf, Time } from '../ui/parts.tsx';
+import { Actor, Badge, Screen, shortOf, Time } from '../ui/parts.tsx';
 
 const ACTIONS = accountActions();
-
-/** Saves entries as a file, one JSON object a line. */
-function save(entries: readonly AuditEntry[]): void {
-  const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `security-log-${new Date().toISOString().slice(0, 10)}.ndjson`;
-  link.click();
-  URL.revokeObjectURL(url);
-}
 
 /** True if a number is missing between the shown entries; numbers of a log are consecutive. */
 function hasGap(entries: readonly AuditEntry[]): boolean {
@@ -62,6 +51,9 @@ function Filters({ params }: { readonly params: Route['params'] }) {
         fields={[
           choice('action', T.log.action, ACTIONS),
           { name: 'object', label: T.log.object },
+          { name: 'actor', label: T.log.actor, hint: T.log.actorHint, isMore: true },
+          { name: 'source_ip', label: T.log.source, hint: T.log.sourceHint, isMore: true },
+          { name: 'outcome', label: T.log.outcome, hint: T.log.outcomeHint, isMore: true },
           { name: 'token', label: T.log.token, isMore: true },
           { name: 'after', label: T.log.after, kind: 'datetime-local' },
           { name: 'before', label: T.log.before, kind: 'datetime-local' },
@@ -101,52 +93,33 @@ function shortened(object: string): string {
   return object.replace(/[^/]{33,}$/, shortOf);
 }
 
-interface ExportProps {
-  readonly session: Session;
-  readonly query: ReadAudit;
-  readonly part: string | undefined;
-}
-
-/** Saves all entries that the filters match, including those that are not shown yet. */
-function Export({ session: { client }, query, part }: ExportProps) {
-  const { isBusy, error, run } = useWork(async () => {
-    const entries: AuditEntry[] = [];
-    for await (const { data } of client.audit.pages(query)) {
-      entries.push(...data.filter((entry) => isAbout(entry, part)));
-    }
-    if (entries.length > 0) {
-      save(entries);
-    }
-    notify(entries.length > 0 ? T.log.exported(entries.length) : T.log.exportedNone);
-  });
-  return (
-    <>
-      <button type="button" aria-disabled={isBusy} onClick={run}>
-        {isBusy ? T.log.exporting : T.log.export}
-      </button>
-      {error !== undefined && <Failure error={error} />}
-    </>
-  );
-}
-
 /** The security log of the account, newest first. */
 export function LogScreen({ session, params }: ScreenProps) {
-  const { token, after, before, object } = params;
+  const { token, actor, source_ip, outcome, after, before, object } = params;
   const action = ACTIONS.find((known) => known === params['action']);
-  const query: ReadAudit = { action, token, after, before };
+  const query: ReadAudit = { action, token, actor, source_ip, outcome, after, before };
   const log = useListing(
     (next_token) => session.client.audit.list({ ...query, next_token, limit: 100 }),
-    [action, token, after, before],
+    [action, token, actor, source_ip, outcome, after, before],
   );
   const all = log.kind === 'ready' ? log.data : [];
   return (
     <Screen
       title={T.log.title}
       about={T.log.about}
-      actions={<Export session={session} query={query} part={object} />}
+      actions={
+        <Export
+          name="security-log"
+          rows={() => rowsOf(session.client.audit.pages(query), (entry) => isAbout(entry, object))}
+        />
+      }
     >
       <Filters params={params} />
-      <Chain entries={all} isFiltered={Object.keys(params).length > 0} />
+      <Chain
+        entries={all}
+        // A credential with certain keys sees no entries about others.
+        isFiltered={Object.keys(params).length > 0 || session.who.credential?.keys !== undefined}
+      />
       <List
         of={log.kind === 'ready' ? { ...log, data: all.filter((entry) => isAbout(entry, object)) } : log}
         title={T.log.title}
@@ -154,13 +127,13 @@ export function LogScreen({ session, params }: ScreenProps) {
         keyOf={({ id }) => id}
         columns={[
           { title: T.log.number, cell: ({ id }) => id, isNumber: true },
-          { title: T.log.time, cell: ({ time }) => <Time at={time} /> },
+          { title: T.log.time, cell: ({ time }) => <Time at={time} isExact /> },
           { title: T.log.action, cell: (entry) => <code>{entry.action}</code> },
           {
             title: T.log.outcome,
             cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
           },
-          { title: T.log.actor, cell: ({ actor }) => actor, isLong: true },
+          { title: T.log.actor, cell: (entry) => <Actor {...entry} />, isLong: true },
           {
             title: T.log.what,
             cell: ({ object = '' }) => <span title={object}>{shortened(object)}</span>,

@@ -57,6 +57,7 @@ export function PreferencesScreen({ session: { client, who } }: { readonly sessi
         ]}
         actions={({ key, value, is_default }) => (
           <>
+            <FormDialog label={T.preferences.set} kind="small" {...setter(key, JSON.stringify(value))} />
             {is_default ? (
               <Badge kind="plain">{T.preferences.isDefault}</Badge>
             ) : (
@@ -69,7 +70,6 @@ export function PreferencesScreen({ session: { client, who } }: { readonly sessi
                 after={preferences.reload}
               />
             )}
-            <FormDialog label={T.preferences.set} kind="small" {...setter(key, JSON.stringify(value))} />
           </>
         )}
       />

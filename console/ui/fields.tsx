@@ -5,7 +5,7 @@ import { T } from '../app/text.ts';
 import { type Field, Form } from './form.tsx';
 
 /** Keys that a screen offers to choose from; a longer list is typed. */
-const KEYS_SHOWN = 200;
+export const KEYS_SHOWN = 200;
 
 /** The passphrase of a key. */
 export const PASSPHRASE: Field = {
@@ -17,13 +17,13 @@ export const PASSPHRASE: Field = {
 };
 
 /** A choice of one of `names`, or of none, which is labelled `none`. */
-export function choice(
+export function choice<Name extends string>(
   name: string,
   label: string,
-  names: readonly string[],
+  names: readonly Name[],
   value: string | null = '',
   none = T.all,
-  labelOf = (each: string) => each,
+  labelOf: (each: Name) => string = (each) => each,
 ): Field {
   const options = [['', none] as const, ...names.map((each) => [each, labelOf(each)] as const)];
   return { name, label, kind: 'select', value: value ?? '', options };

@@ -1,8 +1,9 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
+import { durationOf } from '../app/duration.ts';
 import { useWork } from '../app/load.ts';
-import { messageOf } from '../app/session.ts';
+import { fieldMessageOf, messageOf } from '../app/session.ts';
 import { T } from '../app/text.ts';
 
 /** The dialog that contains a form or a secret. */
@@ -38,7 +39,8 @@ export interface Field {
     | 'textarea'
     | 'checkbox'
     | 'select'
-    | 'many';
+    | 'many'
+    | 'colour';
   readonly required?: boolean;
   readonly value?: string | boolean;
   readonly placeholder?: string;
@@ -53,6 +55,8 @@ export interface Field {
 export interface Entered {
   readonly text: (name: string) => string | undefined;
   readonly needed: (name: string) => string;
+  /** A duration in the form of the API. */
+  readonly duration: (name: string) => string | undefined;
   readonly isOn: (name: string) => boolean;
   readonly list: (name: string) => string[];
 }
@@ -66,6 +70,10 @@ export function enteredIn(form: HTMLFormElement): Entered {
   return {
     text,
     needed: (name) => text(name) ?? '',
+    duration: (name) => {
+      const typed = text(name);
+      return typed === undefined ? undefined : durationOf(typed);
+    },
     isOn: (name) => data.has(name),
     list: (name) =>
       data
@@ -85,8 +93,22 @@ export function pairsOf(text: string | undefined): Record<string, string> | unde
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }
 
+/** An empty list is no limit. */
+export function given<Item>(list: Item[]): Item[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
 export function focusFirst(place: Element | null): void {
   place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+}
+
+/** The format in which a picker of colours has its value. */
+const HEX = /^#[0-9a-f]{6}$/i;
+
+function setSibling(sibling: Element | null, value: string): void {
+  if (sibling instanceof HTMLInputElement) {
+    sibling.value = value;
+  }
 }
 
 interface ControlProps {
@@ -120,6 +142,28 @@ function Control({ field, id, describedBy, isWrong }: ControlProps) {
   }
   if (kind === 'checkbox') {
     return <input {...shared} type="checkbox" required={false} defaultChecked={value === true} />;
+  }
+  if (kind === 'colour') {
+    return (
+      <span class="line colour">
+        <input
+          {...shared}
+          type="text"
+          defaultValue={given}
+          onInput={({ currentTarget: { value: typed, nextElementSibling } }) =>
+            HEX.test(typed) && setSibling(nextElementSibling, typed)
+          }
+        />
+        <input
+          type="color"
+          aria-label={`${T.pick}: ${field.label}`}
+          defaultValue={HEX.test(given ?? '') ? given : '#000000'}
+          onInput={({ currentTarget: { value: picked, previousElementSibling } }) =>
+            setSibling(previousElementSibling, picked)
+          }
+        />
+      </span>
+    );
   }
   if (kind === 'passphrase') {
     // Browsers fill in a password field with the sign-in, and offer to save a passphrase in its place.
@@ -184,18 +228,18 @@ function fieldOf(error: unknown): string | undefined {
 function More({ fields, error }: { fields: readonly Field[]; error: ErrorOf }) {
   const isUsed = fields.some(({ value }) => value !== undefined && value !== '' && value !== false);
   return (
-    <details class="more" open={isUsed || fields.some(({ name }) => error(name) !== undefined)}>
+    <details class="more" open={isUsed || fields.some((field) => error(field) !== undefined)}>
       <summary>{T.moreFields}</summary>
       <div>
         {fields.map((field) => (
-          <FieldRow key={field.name} field={field} error={error(field.name)} />
+          <FieldRow key={field.name} field={field} error={error(field)} />
         ))}
       </div>
     </details>
   );
 }
 
-type ErrorOf = (name: string) => string | undefined;
+type ErrorOf = (field: Field) => string | undefined;
 
 export interface FormProps {
   readonly fields: readonly Field[];
@@ -217,7 +261,8 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
   });
   useHold(isBusy);
   const about = fieldOf(error);
-  const errorOf: ErrorOf = (name) => (name === about && error !== undefined ? messageOf(error) : undefined);
+  const errorOf: ErrorOf = ({ name, label }) =>
+    name === about && error !== undefined ? fieldMessageOf(error, label) : undefined;
   useEffect(() => {
     // A form that waits for its choices is rendered later than its dialog.
     if (form.current?.closest('dialog')) {
@@ -244,7 +289,7 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
       {fields
         .filter(({ isMore }) => !isMore)
         .map((field) => (
-          <FieldRow key={field.name} field={field} error={errorOf(field.name)} />
+          <FieldRow key={field.name} field={field} error={errorOf(field)} />
         ))}
       {children}
       {!isCompact && more.length > 0 && <More fields={more} error={errorOf} />}

@@ -14,10 +14,12 @@ interface ScreenProps extends SectionProps {
   readonly about?: string;
   /** Link to the list that contains the shown record. */
   readonly up?: readonly [href: string, title: string];
+  /** Actions that destroy, below the content: on a phone the others are at its top, where a finger lands first. */
+  readonly last?: ComponentChildren;
 }
 
 /** A screen. Its title gets the focus when the screen is shown. */
-export function Screen({ title, about, up, actions, children }: ScreenProps) {
+export function Screen({ title, about, up, actions, last, children }: ScreenProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${T.product}`;
@@ -38,6 +40,7 @@ export function Screen({ title, about, up, actions, children }: ScreenProps) {
         {about !== undefined && <p class="soft">{about}</p>}
       </header>
       {children}
+      {last && <div class="actions last">{last}</div>}
     </>
   );
 }
@@ -97,14 +100,23 @@ export function Loaded<D>({ of, children }: LoadedProps<D>) {
   return of.kind === 'ready' ? children(of.data) : <Loading />;
 }
 
+interface TimeProps {
+  readonly at: string | null | undefined;
+  /** With seconds and the zone, as logs need it. */
+  readonly isExact?: boolean;
+}
+
 /** A time in the reader's format and zone; UTC in its title. */
-export function Time({ at }: { readonly at: string | null | undefined }) {
+export function Time({ at, isExact = false }: TimeProps) {
   if (at === null || at === undefined) {
     return <span class="soft">{T.never}</span>;
   }
   return (
     <time dateTime={at} title={at}>
-      {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}
+      {new Date(at).toLocaleString(undefined, {
+        dateStyle: 'medium',
+        timeStyle: isExact ? 'long' : 'short',
+      })}
     </time>
   );
 }
@@ -146,6 +158,23 @@ export function Copy({ text }: { readonly text: string }) {
     >
       <span aria-live="polite">{isCopied ? T.copied : T.copy}</span>
     </button>
+  );
+}
+
+/** The actor of an entry of a log, with the name that its credential had. */
+export function Actor({
+  actor,
+  actor_name,
+}: {
+  readonly actor: string;
+  readonly actor_name?: string | undefined;
+}) {
+  return actor_name === undefined ? (
+    actor
+  ) : (
+    <span>
+      <strong>{actor_name}</strong> <span class="soft">{actor}</span>
+    </span>
   );
 }
 

@@ -1,5 +1,5 @@
 /** The form for a bank account in the United States. */
-import { createEdit } from '../fields/digits.ts';
+import { createEdit, digitsOf } from '../fields/digits.ts';
 import { checkAccount, checkName, checkRouting } from '../fields/validate.ts';
 import { createFields, type FormPart, type FormPartContext } from './parts.ts';
 
@@ -43,6 +43,9 @@ export function createAch(context: FormPartContext): FormPart {
   );
   return {
     fields,
-    posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),
+    posted: () => {
+      const values = Object.fromEntries(fields.map((field) => [field.plan.name, field.value()]));
+      return { ...values, last_four: digitsOf(values['account_number'] ?? '').slice(-4) };
+    },
   };
 }

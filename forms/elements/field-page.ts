@@ -74,7 +74,7 @@ function numberBeside(own: Member): string {
   );
 }
 
-/** The state of a value. An incomplete value, or one that is still typed, is not invalid. */
+/** The state of a value. An incomplete value, or one that is still typed and not checked, is not invalid. */
 function stateOf(value: string, wrong: string, isTyping: boolean): string {
   if (value === '') {
     return 'empty';
@@ -149,26 +149,28 @@ export function showField(
   const problem = (): string =>
     part.value() === '' ? 'required' : (kind.problem(part.value(), numberBeside(own)) ?? '');
   let reported = '';
-  const report = (isAsked: boolean): void => {
+  /** The text of an error. Required fields are named, since those of other frames may be announced at the same time. */
+  const textOf = (wrong: string): string => {
+    const name: keyof Texts = wrong === 'required' ? `need_${kind.name}` : (wrong as keyof Texts);
+    return fillText(texts[name] ?? '', { n: codePlaceholder(numberBeside(own)).length });
+  };
+  const report = (isChecked: boolean): void => {
     const wrong = problem();
-    const state = stateOf(part.value(), wrong, document.activeElement === input);
+    const state = stateOf(part.value(), wrong, !isChecked && document.activeElement === input);
     const brand = visit.field === 'card-number' ? brandOf(digitsOf(part.value())) : '';
-    const error = state === 'invalid' ? wrong : '';
+    const error = isChecked || state === 'invalid' ? wrong : '';
     // A report for each key would reveal the number of typed characters, and their times.
     const now = `${state} ${brand} ${error}`;
-    if (isAsked || now !== reported) {
+    if (isChecked || now !== reported) {
       reported = now;
-      frame.send({ type: 'vault.change', state, brand, error });
+      frame.send({ type: 'vault.change', state, brand, error, message: textOf(error) });
     }
   };
   const part = createText(planOf(kind, texts, label), () => report(false));
   const [input = h('input')] = part.inputs;
   const said = h('p', { id: 'error', role: 'alert' });
   const show = (wrong: string): void => {
-    // Which field it is, since those of other frames may be announced at the same time.
-    const name: keyof Texts = wrong === 'required' ? `need_${kind.name}` : (wrong as keyof Texts);
-    const text = texts[name] ?? '';
-    said.textContent = fillText(text, { n: codePlaceholder(numberBeside(own)).length });
+    said.textContent = textOf(wrong);
     input.setAttribute('aria-invalid', String(wrong !== ''));
   };
   const own: Member = {

@@ -38,8 +38,13 @@ export interface FieldChange {
   readonly state: 'empty' | 'partial' | 'complete' | 'invalid';
   /** The network of a card number, such as `visa`; empty when it is not known. */
   readonly brand: string;
-  /** The error of an invalid field, such as `number_bad`; otherwise empty. */
+  /**
+   * The error, such as `number_bad`, of an invalid field; after a check (`validate`, `submit`, or the focus has left it) also of an
+   * empty or incomplete one. Otherwise empty.
+   */
   readonly error: string;
+  /** The same in the language of the group, as the field announces it to screen readers. */
+  readonly message: string;
 }
 
 /** The events of a group. */
@@ -59,7 +64,7 @@ export interface ElementHandle {
   readonly iframe: HTMLIFrameElement;
   focus(): void;
   clear(): void;
-  /** Shows the error of the field, which a `change` reports too. */
+  /** Shows the error of the field, and reports it by a `change`, also if nothing has changed. */
   validate(): void;
   destroy(): void;
 }

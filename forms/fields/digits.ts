@@ -1,23 +1,9 @@
-/** Digits of all scripts, and editing of a field of digits or letters that keeps the position of the caret. */
+/** Editing of a field of digits or letters that keeps the position of the caret. */
+import { asciiDigits, withoutSeparators } from '../../server/domain/card/digits.ts';
 
-const DIGIT = /\p{Nd}/u;
-/** Spaces, dashes, and invisible characters such as marks of direction: numbers are written and copied with them. */
-const SEPARATORS = /[\s\p{Cf}\p{Pd}\u2212]+/gu;
 /** The most words of a text in which a value is searched, and the most characters that a value has. */
 const WORDS_MAX = 50;
 const VALUE_MAX = 40;
-
-/** The text with the digits of all scripts as ASCII digits. Unicode has the ten digits of a script in order. */
-export function asciiDigits(text: string): string {
-  return text.replace(/(?!\d)\p{Nd}/gu, (digit) => {
-    const point = digit.codePointAt(0) ?? 0;
-    let below = 0;
-    while (DIGIT.test(String.fromCodePoint(point - below - 1))) {
-      below += 1;
-    }
-    return String(below % 10);
-  });
-}
 
 /** The digits of a text, of any script, as ASCII digits. */
 export function digitsOf(text: string): string {
@@ -26,7 +12,7 @@ export function digitsOf(text: string): string {
 
 /** The text without separators, with ASCII digits. */
 export function compact(text: string): string {
-  return asciiDigits(text).replace(SEPARATORS, '');
+  return withoutSeparators(asciiDigits(text));
 }
 
 /**

@@ -1,5 +1,6 @@
 /** An expiry date that is typed, pasted or filled in by the browser; always shown as MM/YY. */
-import { asciiDigits, digitsOf, type Edit, isKey } from './digits.ts';
+import { asciiDigits } from '../../server/domain/card/digits.ts';
+import { digitsOf, type Edit, isKey } from './digits.ts';
 
 /** A calendar month: `month` from 1 to 12, `year` with four digits. */
 export interface Expiry {

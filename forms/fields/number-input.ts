@@ -1,7 +1,8 @@
 /** A card number that is typed or pasted: groups as on the card, and no more digits than its network allows. */
+import { asciiDigits } from '../../server/domain/card/digits.ts';
 import { passesLuhn } from '../../server/domain/card/luhn.ts';
 import { brandOf, gapsOf, lengthsOf } from './brand.ts';
-import { asciiDigits, createEdit, type Edit, findValue } from './digits.ts';
+import { createEdit, type Edit, findValue } from './digits.ts';
 
 /** An expiry date after a number that was copied together with it, with everything after it. */
 const DATE = /(?<!\d)(?:\d{1,2}\s*[/.-]\s*(?:\d{4}|\d{2})|\d{4}-\d{2})(?!\d|[ -]\d{4}).*$/s;

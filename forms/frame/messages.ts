@@ -20,6 +20,8 @@ export type FormMessage =
       readonly state: string;
       readonly brand: string;
       readonly error: string;
+      /** The text of the error in the language of the field. */
+      readonly message: string;
     }
   | { readonly type: 'vault.focus' }
   | { readonly type: 'vault.blur' }
@@ -43,7 +45,7 @@ const FRAME_SHAPES: Readonly<Record<FormMessage['type'], Shape>> = {
   'vault.height': { height: 'number' },
   'vault.success': { token: 'string', reference: 'string', user: 'string' },
   'vault.error': { status: 'number', code: 'string' },
-  'vault.change': { state: 'string', brand: 'string', error: 'string' },
+  'vault.change': { state: 'string', brand: 'string', error: 'string', message: 'string' },
   'vault.focus': {},
   'vault.blur': {},
   'vault.enter': {},

@@ -1,11 +1,12 @@
 /** A custom form that the owner's own script draws, as `window.custom_form(element, options)`. */
+import type { PageSettings } from '../../server/form/schema.ts';
 import { h } from '../base/dom.ts';
 import type { ParentMessage } from '../frame/messages.ts';
 import { readItem, storeBody } from './endpoint.ts';
 import { callBack, type FormContext, report, successMessage } from './form.ts';
 import { createHead } from './shell.ts';
 import { type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
-import type { Visit } from './visit.ts';
+import { isRetrieval, type Visit } from './visit.ts';
 
 declare global {
   interface Window {
@@ -13,8 +14,19 @@ declare global {
   }
 }
 
-/** Options of the owner's function: the visit, and the two calls of the endpoint. */
-interface OwnFormOptions extends Omit<Visit, 'extra'> {
+/** Settings of the form that its script applies. */
+type OwnFormSettings = Pick<
+  PageSettings,
+  'force_keypad' | 'hide_card' | 'disable_luhn' | 'strip_spaces' | 'field_options'
+>;
+
+/** Options of the owner's function: the visit, the form's settings, and the two calls of the endpoint. */
+interface OwnFormOptions extends Omit<Visit, 'extra'>, OwnFormSettings {
+  /** The URL and the secret of the endpoint, for scripts that send by themselves; not of a visit that shows an item. */
+  readonly submit_url?: string;
+  readonly submit_secret?: string;
+  /** True if the form uses the staging environment. */
+  readonly testing: boolean;
   readonly extra_data: Visit['extra'];
   /**
    * Stores an object together with `extra_data`. The callbacks and the page around get the outcome, as with built-in forms.
@@ -50,9 +62,16 @@ function settle(context: FormContext, outcome: Outcome, message: (reply: unknown
 
 function optionsOf(context: FormContext): OwnFormOptions {
   const { extra: extra_data, ...visit } = context.visit;
+  const { api, testing, settings } = context.config;
+  const { force_keypad, hide_card, disable_luhn, strip_spaces, field_options } = settings;
+  const { unique_id, secret } = visit;
   const attempts = createAttemptKeys();
   return {
     ...visit,
+    ...(unique_id && secret && !isRetrieval(context.visit)
+      ? { submit_url: `${api}/v1/capture/${unique_id}`, submit_secret: secret }
+      : {}),
+    ...{ testing, force_keypad, hide_card, disable_luhn, strip_spaces, field_options },
     extra_data,
     submit: async (data) => {
       const outcome = await storeBody(context, JSON.stringify({ ...extra_data, ...data }), attempts);

@@ -101,7 +101,7 @@ function indexRow(status: number): string {
 const INTRODUCTION = [
   'Every error reply has the body `{ error, code, request_id, field? }`. Programs use `code`, which is stable;',
   '`error` is a message for humans and may change. `field` names the part of the request at fault, such as',
-  '`query.user` or `body.passphrase`, and never contains a value. `request_id` is the value of the `X-Request-Id`',
+  '`query.key` or `body.passphrase`, and never contains a value. `request_id` is the value of the `X-Request-Id`',
   'header; quote it in support requests. 429 and 503 have `Retry-After` in seconds, 405 has `Allow`.',
   'If a reply fails after it has started, the connection is aborted. The SDK throws a `VaultApiError` for each error, see',
   '[its reference](sdk.md#errors), and retries automatically after 429 and 503.',

@@ -66,6 +66,8 @@ const DECISIONS = [
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/pipelining.md', 'Pipelining', 'No effect without an answer'),
   page('decisions/read-transactions.md', 'Reads', 'Transactions of plain commands'),
+  page('decisions/actor-names.md', 'Names in logs', 'Of credentials, also deleted ones'),
+  page('decisions/readings.md', 'Readings of an account', 'How they are found'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
   page('decisions/limiter.md', 'Room for others', 'Who waits for whom, and when'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),
@@ -113,6 +115,11 @@ export const CONTENTS: readonly Group[] = [
         'recipes/one-shop.md',
         'A shop from checkout to deletion',
         'All in one folder, on your own machine',
+      ),
+      page(
+        'recipes/elements-and-stripe.md',
+        'Elements and Stripe, in TypeScript',
+        'The whole integration in a hundred lines',
       ),
       page('recipes/tokenize-at-checkout.md', 'Tokenize at checkout', 'A card becomes a token in your shop'),
       page(

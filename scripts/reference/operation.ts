@@ -6,6 +6,7 @@ import { contentHtml, parametersHtml } from './fields.ts';
 import { headingOf, proseOf, tableOf } from './html.ts';
 import { commandOf } from './request.ts';
 import { exampleOf, type Schema } from './schema.ts';
+import { programOf, type SdkExamples } from './typescript.ts';
 
 /** An error that an operation can reply. */
 export type ApiError = readonly [status: string, code: string, text: string];
@@ -42,7 +43,13 @@ function errorsHtml(call: Call, general: ReadonlySet<string>): string {
     : `<h3>Errors</h3>\n${errorTable(errors.filter(([, code]) => !general.has(code)))}<p>As <a href="/docs#errors">many others</a>: ${others.join(', ')}.</p>\n`;
 }
 
-function exampleHtml(call: Call): string {
+/** The request with its reply, and beside it the same from TypeScript. */
+function exampleHtml(call: Call, examples: SdkExamples): string {
+  const program = renderCode({ text: programOf(call, examples), info: 'ts', isOutput: false });
+  return `<div class="example">\n<div>${requestHtml(call)}</div>\n<div>${program}</div>\n</div>\n`;
+}
+
+function requestHtml(call: Call): string {
   const reply = call.responses['200']?.content?.['application/json'];
   const json = (schema: Schema): string => JSON.stringify(exampleOf(schema), null, 2);
   if (call.path === undefined) {
@@ -72,7 +79,7 @@ export function routeHtml({ method, path }: Call): string {
 }
 
 /** An operation with its heading; errors of `general` are only named. */
-export function operationHtml(call: Call, general: ReadonlySet<string>): string {
+export function operationHtml(call: Call, general: ReadonlySet<string>, examples: SdkExamples): string {
   const { operationId, summary, description, parameters, requestBody, responses } = call;
   const reply = responses['200']?.content;
   const headers = Object.keys(responses['200']?.headers ?? {}).map(
@@ -81,7 +88,7 @@ export function operationHtml(call: Call, general: ReadonlySet<string>): string 
   const needed = requestBody?.required === false ? '<p>It can be left out.</p>\n' : '';
   return [
     headingOf(operationId, summary),
-    `<p>${routeHtml(call)}</p>\n${proseOf(description)}${signedHtml(call)}${exampleHtml(call)}`,
+    `<p>${routeHtml(call)}</p>\n${proseOf(description)}${signedHtml(call)}${exampleHtml(call, examples)}`,
     parameters.length === 0 ? '' : `<h3>Parameters</h3>\n${parametersHtml(parameters)}`,
     requestBody === undefined ? '' : `<h3>Body</h3>\n${needed}${contentHtml('Body', requestBody.content)}`,
     reply === undefined

@@ -6,6 +6,7 @@ import type { MorePages } from '../guide/render.ts';
 import { type ApiDocument, type Call, callsOf, type Tag } from './document.ts';
 import { headingOf, proseOf, tableOf } from './html.ts';
 import { type ApiError, errorsOf, errorTable, operationHtml, routeHtml } from './operation.ts';
+import type { SdkExamples } from './typescript.ts';
 
 /** An error of more than this part of the operations is explained once, on the overview. */
 const GENERAL_SHARE = 1 / 4;
@@ -23,6 +24,7 @@ interface Api {
   readonly parts: readonly Part[];
   /** Errors that most operations share. */
   readonly general: readonly ApiError[];
+  readonly examples: SdkExamples;
 }
 
 function linkOf(path: string, title: string, isCurrent = false): string {
@@ -55,7 +57,7 @@ function besideOf({ name, externalDocs }: Tag): string {
 function partPage(api: Api, part: Part): PageParts {
   const { title, tag, calls } = part;
   const general = new Set(api.general.map(([, code]) => code));
-  const operations = calls.map((call) => operationHtml(call, general)).join('');
+  const operations = calls.map((call) => operationHtml(call, general, api.examples)).join('');
   return {
     path: part.path,
     contents: contentsOf(api, part),
@@ -69,7 +71,8 @@ function partPage(api: Api, part: Part): PageParts {
 
 const LEAD = `The same as an OpenAPI document: [/openapi.json](/openapi.json), also for [generated
 clients](/guide/generated-clients). In the examples, \`AUTH\` is the name and the password of an account as
-\`name:password\`, and \`SECRET\` is the secret of an endpoint.`;
+\`name:password\`, and \`SECRET\` is the secret of an endpoint. In TypeScript, \`client\` is a [client of an
+account](/guide/sdk#vault), and \`checkout\` and \`desk\` are [clients of one endpoint](/guide/sdk#clients-of-one-endpoint).`;
 
 function overviewPage(api: Api): PageParts {
   const { info, components } = api.document;
@@ -115,8 +118,8 @@ function foundOf({ path, title, calls }: Part): readonly Found[] {
   }));
 }
 
-/** Makes the pages of a document, and what the search finds in them. */
-export function referenceOf(document: ApiDocument): MorePages {
+/** Makes the pages of a document with the SDK's examples, and what the search finds in them. */
+export function referenceOf(document: ApiDocument, examples: SdkExamples): MorePages {
   const calls = callsOf(document);
   const parts = document.tags.map(
     (tag): Part => ({
@@ -131,7 +134,7 @@ export function referenceOf(document: ApiDocument): MorePages {
     .filter((each) => each.length > calls.length * GENERAL_SHARE)
     .flatMap(([first]) => (first === undefined ? [] : [first]))
     .sort(([a], [b]) => Number(a) - Number(b));
-  const api = { document, parts, general };
+  const api = { document, parts, general, examples };
   return {
     pages: [overviewPage(api), ...parts.map((part) => partPage(api, part))],
     found: parts.flatMap(foundOf),

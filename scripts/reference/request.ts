@@ -40,7 +40,7 @@ function bodyOf({ requestBody }: Call): readonly string[] {
 export function commandOf(call: Call, path: string): string {
   const choice = choiceOf(call);
   const sent = call.parameters.filter(
-    ({ name, required }) => required || [PASSPHRASE, 'user', choice].includes(name),
+    ({ name, required }) => required || [PASSPHRASE, 'key', choice].includes(name),
   );
   const values = new Map(sent.map((parameter) => [parameter.name, textOf(parameter)]));
   const query = new URLSearchParams();

@@ -87,7 +87,7 @@ export interface AdminCalls {
    * `overlap` (at most seven days), and with it this client: create another one. Throws `password_changed` if another request was faster, `too_many_changes`
    * after five within a minute. It is retried only if the service has rejected the request without any effect.
    * @see /guide/billing-and-preferences
-   * @throws `conflicting_parameters`, `password_changed`, `too_many_changes`
+   * @throws `password_changed`, `too_many_changes`
    * @example
    * const { user, password } = await client.admin.changePassword();
    * const next = new Vault({ baseUrl: 'https://vault.example', username: user, password });

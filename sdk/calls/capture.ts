@@ -12,6 +12,7 @@ import type {
   DeleteEndpoint,
   Endpoint,
   EndpointAccess,
+  KeyName,
   ListEndpoints,
   Message,
   NewCaptureEndpoint,
@@ -28,19 +29,22 @@ export interface CaptureCalls {
    * hours; `0`: never expires). With `token` it adds to that item alone, with `webhook` each capture is reported. A lost reply would lose the secret, so the call is retried only if the service has
    * rejected the request without any effect.
    * @see /guide/capture
-   * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`,
+   * @throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`,
    * `token_not_found`, `reference_required`, `destination_refused`
    * @example
-   * const { unique_id, secret } = await client.capture.create({ user: 'customers', ttl: '45m' });
+   * const { unique_id, secret } = await client.capture.create({ key: 'customers', ttl: '45m' });
    */
-  readonly create: (endpoint: CreateCaptureEndpoint, options?: CallOptions) => Promise<NewCaptureEndpoint>;
+  readonly create: (
+    endpoint: CreateCaptureEndpoint & KeyName,
+    options?: CallOptions,
+  ) => Promise<NewCaptureEndpoint>;
   /**
    * The account's capture endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
    * stay in it for a day.
    * @see /guide/capture
    * @throws `key_not_found`
    * @example
-   * const usable = (await client.capture.list({ user: 'customers' })).filter(({ expired }) => !expired);
+   * const usable = (await client.capture.list({ key: 'customers' })).filter(({ expired }) => !expired);
    */
   readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
   /**
@@ -55,7 +59,7 @@ export interface CaptureCalls {
    * `sealing_required` (the endpoint takes sealed bodies alone: use `captureClient`), `sealing_key_expired` (never, since
    * this does not seal)
    * @example
-   * const made = await client.capture.create({ user: 'customers' });
+   * const made = await client.capture.create({ key: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
    */
   readonly submit: (item: CaptureItem & EndpointAccess, options?: KeyedCallOptions) => Promise<Captured>;
@@ -64,7 +68,7 @@ export interface CaptureCalls {
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
    * @example
-   * const made = await client.capture.create({ user: 'customers' });
+   * const made = await client.capture.create({ key: 'customers' });
    * const { expires_at } = await client.capture.check(made);
    */
   readonly check: (endpoint: EndpointAccess, options?: CallOptions) => Promise<CaptureState>;

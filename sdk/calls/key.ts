@@ -9,6 +9,7 @@ import type {
   CreateKey,
   DeleteKey,
   Key,
+  KeyName,
   KeyWithPassphrase,
   ListKeys,
   Message,
@@ -16,7 +17,7 @@ import type {
 import { createRecoveryCalls, type RecoverKey, type RecoveryCalls } from './recovery.ts';
 
 /**
- * Vault keys: each has a name, `user`, and a passphrase that only you have. Items belong to a key.
+ * Vault keys: each has a name, `key` in calls and `user` in replies, and a passphrase that only you have. Items belong to a key.
  * @see /guide/keys
  */
 export interface KeyCalls {
@@ -30,9 +31,9 @@ export interface KeyCalls {
    * @throws `idempotency_conflict`, `key_exists`, `idempotency_passphrase_required`, `passphrase_wrong`,
    * `key_not_found`
    * @example
-   * const { passphrase } = await client.keys.create({ user: 'customers' });
+   * const { passphrase } = await client.keys.create({ key: 'customers' });
    */
-  readonly create: (key: CreateKey, options?: KeyedCallOptions) => Promise<KeyWithPassphrase>;
+  readonly create: (key: CreateKey & KeyName, options?: KeyedCallOptions) => Promise<KeyWithPassphrase>;
   /**
    * One page of the account's keys, ordered by `user`; at most 65,536 unless `limit` says otherwise.
    * @see /guide/keys
@@ -59,21 +60,24 @@ export interface KeyCalls {
    * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * await client.keys.changePassphrase({
-   *   user: 'customers',
+   *   key: 'customers',
    *   passphrase: 'correct-horse-battery-staple',
    *   new_passphrase: 'another-horse-another-battery',
    * });
    */
-  readonly changePassphrase: (change: ChangePassphrase, options?: CallOptions) => Promise<KeyWithPassphrase>;
+  readonly changePassphrase: (
+    change: ChangePassphrase & KeyName,
+    options?: CallOptions,
+  ) => Promise<KeyWithPassphrase>;
   /**
    * Deletes a key; with `safe: false` together with all its data, for good. Throws `key_not_empty` where the
    * key holds data, and `key_not_found` also when an earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/keys
    * @throws `key_not_found`, `key_not_empty`, `key_changed`
    * @example
-   * await client.keys.delete({ user: 'customers' });
+   * await client.keys.delete({ key: 'customers' });
    */
-  readonly delete: (key: DeleteKey, options?: CallOptions) => Promise<Message>;
+  readonly delete: (key: DeleteKey & KeyName, options?: CallOptions) => Promise<Message>;
   /** Recoveries: shares that open a key without its passphrase. */
   readonly recovery: RecoveryCalls;
   /**
@@ -84,12 +88,12 @@ export interface KeyCalls {
    * @throws `recovery_refused`, `key_not_found`, `key_changed`
    * @example
    * await client.keys.recover({
-   *   user: 'customers',
+   *   key: 'customers',
    *   shares: ['vss1.staging.…', 'vss1.staging.…'],
    *   new_passphrase: 'another-horse-another-battery',
    * });
    */
-  readonly recover: (recovery: RecoverKey, options?: CallOptions) => Promise<KeyWithPassphrase>;
+  readonly recover: (recovery: RecoverKey & KeyName, options?: CallOptions) => Promise<KeyWithPassphrase>;
 }
 
 const path = ['key'] as const;
@@ -101,7 +105,7 @@ export function createKeyCalls(transport: Transport): KeyCalls {
 
   return {
     create: async (key, options) => {
-      checkNames(key, ['user', 'passphrase', 'summary']);
+      checkNames(key, ['key', 'user', 'passphrase', 'summary']);
       const repeat = key.passphrase === undefined ? 'when_rejected' : 'keyed';
       return sendJson(transport, 'POST', path, repeat, key, options);
     },
@@ -109,10 +113,10 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     pages: pagesOf(list),
     changePassphrase: async (change, options) => {
       // A misspelt new_passphrase would be ignored, and the service would generate another passphrase.
-      checkNames(change, ['user', 'passphrase', 'new_passphrase']);
+      checkNames(change, ['key', 'user', 'passphrase', 'new_passphrase']);
       return sendJson(transport, 'PUT', path, 'when_rejected', change, options);
     },
-    delete: (query, options) => remove(transport, path, query, options),
+    delete: (query, options) => remove(transport, path, { ...query }, options),
     ...createRecoveryCalls(transport),
   };
 }

@@ -7,6 +7,7 @@ import type { QueryValue } from '../transport/path.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   GetWebhook,
+  KeyName,
   ProxyAccepted,
   ProxyFetch,
   ProxyOrder,
@@ -39,7 +40,7 @@ export interface ProxyCalls {
    * `template_missing`, and when synchronous `target_unreachable`, `target_timeout` (20 s),
    * `reply_too_large` (1 MB), `reply_too_complex`, `outcome_unknown`.
    * @see /guide/proxy
-   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
+   * @throws `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `connection_not_found`, `template_limit`,
    * `template_missing`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
    * `reply_too_complex`, `outcome_unknown`, `key_changed`
@@ -50,49 +51,58 @@ export interface ProxyCalls {
    *   headers: [{ 'Content-Type': 'application/json' }, { 'Idempotency-Key': 'order-4711' }],
    *   body: '{"amount":1000,"number":"{{card_number}}"}',
    * } as const;
-   * const item = { user: 'customers', token };
+   * const item = { key: 'customers', token };
    * const { status_code, body } = await client.proxy.post({ ...item, request, synchronous: true });
    *
    * const webhook = { url: 'https://shop.example.com/webhooks', secret, metadata: { order: '4711' } };
    * const { id } = await client.proxy.post({ ...item, request, webhook });
    */
   readonly post: {
-    (order: ProxyPost & { readonly synchronous: true }, options?: KeyedCallOptions): Promise<ProxyReply>;
-    (order: ProxyPost & Reported, options?: KeyedCallOptions): Promise<ProxyAccepted>;
+    (
+      order: ProxyPost & KeyName & { readonly synchronous: true },
+      options?: KeyedCallOptions,
+    ): Promise<ProxyReply>;
+    (order: ProxyPost & KeyName & Reported, options?: KeyedCallOptions): Promise<ProxyAccepted>;
   };
   /**
    * Sends a request, whose texts are sent as they are, and stores what a third party answers: a JSON object with a
    * number, or with `smart_parse` the card that is found in a reply of any form. The result, like the content
    * of the webhook, has the token in `token_info`; it is absent if the last reply of the third party was 429 or 5xx.
    * @see /guide/proxy
-   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
+   * @throws `idempotency_conflict`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
    * `rule_limit`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
    * `reply_too_complex`, `outcome_unknown`, `reply_not_storable`, `track_data_refused`, `test_card` (production),
    * `key_changed`
    * @example
    * const { token_info } = await client.proxy.fetch({
-   *   user: 'customers',
+   *   key: 'customers',
    *   smart_parse: true,
    *   request: { method: 'GET', url: 'https://old-vault.example.com/cards/7' },
    *   synchronous: true,
    * });
    */
   readonly fetch: {
-    (order: ProxyFetch & { readonly synchronous: true }, options?: KeyedCallOptions): Promise<GetWebhook>;
-    (order: ProxyFetch & Reported, options?: KeyedCallOptions): Promise<ProxyAccepted>;
+    (
+      order: ProxyFetch & KeyName & { readonly synchronous: true },
+      options?: KeyedCallOptions,
+    ): Promise<GetWebhook>;
+    (order: ProxyFetch & KeyName & Reported, options?: KeyedCallOptions): Promise<ProxyAccepted>;
   };
   /**
    * Has a network token made for a stored card by a requester of the operator, stores it under the same key, and
    * calls the webhook. Alpha: this may change.
    * @see /guide/proxy
-   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
+   * @throws `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
    * `token_not_found`, `reference_required`, `number_missing`, `destination_refused`, `jobs_full`,
    * `key_changed`
    * @example
    * const webhook = { url: 'https://shop.example.com/webhooks', secret };
-   * const { id } = await client.proxy.networkToken({ user: 'customers', token, requester_id: 'sim', webhook });
+   * const { id } = await client.proxy.networkToken({ key: 'customers', token, requester_id: 'sim', webhook });
    */
-  readonly networkToken: (order: RequestNetworkToken, options?: KeyedCallOptions) => Promise<ProxyAccepted>;
+  readonly networkToken: (
+    order: RequestNetworkToken & KeyName,
+    options?: KeyedCallOptions,
+  ) => Promise<ProxyAccepted>;
 }
 
 type Order = ProxyOrder & { readonly passphrase?: string | undefined };

@@ -5,7 +5,7 @@ import { checkNames } from '../transport/needed.ts';
 import { get, sendJson } from '../transport/pages.ts';
 import type { Given, Query, Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { KeyWithPassphrase, Message } from '../transport/types.ts';
+import type { KeyName, KeyWithPassphrase, Message } from '../transport/types.ts';
 
 /** A key, the recipients of its shares, and the number of shares that open it. */
 export interface CreateRecovery extends Given<Schema<'CreateRecovery'>> {}
@@ -31,36 +31,36 @@ export interface RecoveryCalls {
    * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * const { shares } = await client.keys.recovery.create({
-   *   user: 'customers',
+   *   key: 'customers',
    *   passphrase: 'correct-horse-battery-staple',
    *   recipients: ['age1…', 'age1…', 'age1…'],
    *   threshold: 2,
    * });
    */
-  readonly create: (recovery: CreateRecovery, options?: CallOptions) => Promise<Recovery>;
+  readonly create: (recovery: CreateRecovery & KeyName, options?: CallOptions) => Promise<Recovery>;
   /**
    * The recovery of a key, as it was made.
    * @see /guide/recovery
    * @throws `key_not_found`, `recovery_not_found`
    * @example
-   * const { threshold, shares } = await client.keys.recovery.read({ user: 'customers' });
+   * const { threshold, shares } = await client.keys.recovery.read({ key: 'customers' });
    */
-  readonly read: (recovery: ReadRecovery, options?: CallOptions) => Promise<Recovery>;
+  readonly read: (recovery: ReadRecovery & KeyName, options?: CallOptions) => Promise<Recovery>;
   /**
    * Removes the recovery of a key: its shares become useless. Also throws `recovery_not_found` if an earlier attempt, whose
    * reply was lost, has succeeded.
    * @see /guide/recovery
    * @throws `passphrase_wrong`, `key_not_found`, `recovery_not_found`, `key_changed`
    * @example
-   * await client.keys.recovery.remove({ user: 'customers', passphrase: 'correct-horse-battery-staple' });
+   * await client.keys.recovery.remove({ key: 'customers', passphrase: 'correct-horse-battery-staple' });
    */
-  readonly remove: (recovery: DeleteRecovery, options?: CallOptions) => Promise<Message>;
+  readonly remove: (recovery: DeleteRecovery & KeyName, options?: CallOptions) => Promise<Message>;
 }
 
 /** The calls of recoveries, as members of those of keys. */
 export function createRecoveryCalls(transport: Transport): {
   readonly recovery: RecoveryCalls;
-  readonly recover: (recovery: RecoverKey, options?: CallOptions) => Promise<KeyWithPassphrase>;
+  readonly recover: (recovery: RecoverKey & KeyName, options?: CallOptions) => Promise<KeyWithPassphrase>;
 } {
   const path = ['key', 'recovery'];
   const send = async <Reply>(
@@ -70,14 +70,14 @@ export function createRecoveryCalls(transport: Transport): {
     names: readonly string[],
     options?: CallOptions,
   ): Promise<Reply> => {
-    checkNames(body, ['user', ...names]);
+    checkNames(body, ['key', 'user', ...names]);
     return sendJson(transport, method, to, 'when_rejected', body, options);
   };
   return {
     recovery: {
       create: (recovery, options) =>
         send('POST', path, recovery, ['passphrase', 'recipients', 'threshold'], options),
-      read: (query, options) => get(transport, path, query, options),
+      read: (query, options) => get(transport, path, { ...query }, options),
       remove: (recovery, options) => send('DELETE', path, recovery, ['passphrase'], options),
     },
     recover: (recovery, options) =>

@@ -7,7 +7,9 @@ import { baseOf, encoded, urlOf } from '../transport/path.ts';
 
 /** The key of a relay's items; the passphrase is by default that of the client. */
 export interface RelayOptions {
-  /** The vault key; without it, each request needs the header `X-Vault-User`. */
+  /** The vault key; without it, each request needs the header `X-Vault-Key`. */
+  readonly key?: string;
+  /** Alias of `key`; if both are given, they must be equal. */
   readonly user?: string;
   /** The passphrase of that key. */
   readonly passphrase?: string;
@@ -31,7 +33,7 @@ export interface Relay {
    * a `code`, and without the header `X-Vault-Request-Id`.
    * @see /guide/relay
    * @example
-   * const { fetch } = client.relay('psp', { user: 'customers' });
+   * const { fetch } = client.relay('psp', { key: 'customers' });
    * const number = vaultPlaceholder(token, 'card_number', 'order-1001');
    * const reply = await fetch('/v1/charges', { method: 'POST', body: JSON.stringify({ number, amount: 1999 }) });
    */
@@ -69,10 +71,13 @@ function restOf(target: RelayTarget): string {
 
 /** A relay through one connection. Throws a VaultError for an empty id. */
 export function createRelay(deps: RelayDeps, connection: string, options: RelayOptions = {}): Relay {
-  checkNames(options, ['user', 'passphrase']);
-  const { user, passphrase = deps.passphrase } = options;
+  checkNames(options, ['key', 'user', 'passphrase']);
+  const { key, user, passphrase = deps.passphrase } = options;
   const baseUrl = urlOf(baseOf(deps.baseUrl), ['relay', connection]);
   const headers: Record<string, string> = { Authorization: deps.authorization };
+  if (key !== undefined) {
+    headers['X-Vault-Key'] = key;
+  }
   if (user !== undefined) {
     headers['X-Vault-User'] = user;
   }

@@ -10,6 +10,7 @@ import type {
   DeleteEndpoint,
   Endpoint,
   EndpointAccess,
+  KeyName,
   ListEndpoints,
   Message,
   NewRetrieveEndpoint,
@@ -34,18 +35,21 @@ export interface RetrieveCalls {
    * lost reply would lose the secret, so the call is retried only if the service has rejected the request without
    * any effect.
    * @see /guide/retrieve
-   * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @throws `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
-   * const { unique_id, secret } = await client.retrieve.create({ user: 'customers', token, ttl: '10m' });
+   * const { unique_id, secret } = await client.retrieve.create({ key: 'customers', token, ttl: '10m' });
    */
-  readonly create: (endpoint: CreateRetrieveEndpoint, options?: CallOptions) => Promise<NewRetrieveEndpoint>;
+  readonly create: (
+    endpoint: CreateRetrieveEndpoint & KeyName,
+    options?: CallOptions,
+  ) => Promise<NewRetrieveEndpoint>;
   /**
    * The account's retrieval endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
    * stay in it for a day.
    * @see /guide/retrieve
    * @throws `key_not_found`
    * @example
-   * const usable = (await client.retrieve.list({ user: 'customers' })).filter(({ expired }) => !expired);
+   * const usable = (await client.retrieve.list({ key: 'customers' })).filter(({ expired }) => !expired);
    */
   readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
   /**
@@ -55,7 +59,7 @@ export interface RetrieveCalls {
    * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
    * `rule_not_found`, `rule_limit`
    * @example
-   * const made = await client.retrieve.create({ user: 'customers', token });
+   * const made = await client.retrieve.create({ key: 'customers', token });
    * const card = await client.retrieve.decrypt({ ...made, token });
    */
   readonly decrypt: (item: RetrieveItem & EndpointAccess, options?: CallOptions) => Promise<StoredObject>;

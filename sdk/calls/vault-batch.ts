@@ -93,8 +93,12 @@ export function createBatchCalls(transport: Transport, passphrase: string | unde
         repeat: 'keyed',
         options,
       })),
-    eraseReference: async ({ user, reference }: EraseReference, options?: CallOptions): Promise<number> => {
-      const query = { ...needText({ user, reference }), all: true };
+    eraseReference: async (
+      { key, user, reference }: EraseReference,
+      options?: CallOptions,
+    ): Promise<number> => {
+      needText({ key: key ?? user, reference });
+      const query = { key, user, reference, all: true };
       const trail = createTrail();
       let deleted = 0;
       let next_token: string | undefined;

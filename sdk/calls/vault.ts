@@ -6,6 +6,7 @@ import { openItems } from '../transport/open-items.ts';
 import { fetchPage, jsonOf, type Page, type Pages, pagesOf, readJson, remove } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
+  AccessEntry,
   BatchDeleted,
   BatchFailure,
   BatchOpened,
@@ -17,10 +18,12 @@ import type {
   DeleteItems,
   EraseReference,
   ExportItems,
+  KeyName,
   ListedItem,
   ListItems,
   LogEntry,
   Message,
+  ReadAccess,
   ReadLog,
   StoredObject,
   StoreItem,
@@ -32,7 +35,7 @@ import type {
 import { createBatchCalls } from './vault-batch.ts';
 
 /**
- * Stored items. `user` is the identifier of the vault key everywhere; an item that was stored with a `reference` is
+ * Stored items. `key` is the identifier of the vault key; `user`, as replies name it, is its alias; an item that was stored with a `reference` is
  * named by token and reference.
  * @see /guide/items
  */
@@ -41,63 +44,63 @@ export interface VaultCalls {
    * Stores an object under a key and returns its token. `data` is an object, or the exact JSON text of one (for
    * integers beyond 2^53 and numbers such as `1.10`, whose digits a JavaScript number loses), at most 262,144 bytes.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `idempotency_conflict`, `number_missing`, `test_card` (production),
+   * @throws `idempotency_conflict`, `number_missing`, `test_card` (production),
    * `metadata_sensitive`, `passphrase_wrong`, `key_not_found`
    * @example
    * const data = { card_number: '4111111111111111', expiry: '12/29' };
-   * const { token } = await client.vault.store({ user: 'customers', reference: 'customer-4711', data });
+   * const { token } = await client.vault.store({ key: 'customers', reference: 'customer-4711', data });
    */
-  readonly store: (item: StoreItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
+  readonly store: (item: StoreItem & KeyName, options?: KeyedCallOptions) => Promise<TokenInfo>;
   /**
    * Stores many objects under one key, with calls of up to 1,000, and yields the result of each in their order: that of
    * `store`, or an object with `code` and `error` for a rejected one, which does not stop the others. `items` is any
    * iterable, which is read as the calls are sent. Items are stored as far as the loop runs, and up to two calls ahead of
    * it: without a loop nothing is stored.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`
+   * @throws `idempotency_conflict`, `passphrase_wrong`, `key_not_found`
    * @example
    * const items = [{ data: { card_number: '4111111111111111' }, reference: 'customer-4711', ttl: 'P90D' }];
-   * for await (const result of client.vault.storeMany({ user: 'customers', items })) {
+   * for await (const result of client.vault.storeMany({ key: 'customers', items })) {
    *   console.log('token' in result ? result.token : result.error);
    * }
    */
   readonly storeMany: (
-    batch: StoreMany,
+    batch: StoreMany & KeyName,
     options?: CallOptions,
   ) => AsyncGenerator<TokenInfo | BatchFailure, void, undefined>;
   /**
    * Opens one item and returns the stored object, masked as the account and `mask_fields` demand. Numbers become
    * JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
+   * @throws `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
    * `rule_not_found`, `rule_limit`
    * @example
-   * const card = await client.vault.decrypt({ user: 'customers', token, reference: 'customer-4711' });
+   * const card = await client.vault.decrypt({ key: 'customers', token, reference: 'customer-4711' });
    */
-  readonly decrypt: (item: DecryptItem, options?: CallOptions) => Promise<StoredObject>;
+  readonly decrypt: (item: DecryptItem & KeyName, options?: CallOptions) => Promise<StoredObject>;
   /**
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
+   * @throws `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
    * `rule_not_found`, `rule_limit`
    * @example
-   * const text = await client.vault.decryptText({ user: 'customers', token });
+   * const text = await client.vault.decryptText({ key: 'customers', token });
    */
-  readonly decryptText: (item: DecryptItem, options?: CallOptions) => Promise<string>;
+  readonly decryptText: (item: DecryptItem & KeyName, options?: CallOptions) => Promise<string>;
   /**
    * One page of the items' tokens, by key, without their data; at most 1,024 unless `limit` says otherwise.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `cursor_invalid`, `key_not_found`, `token_not_found`
+   * @throws `cursor_invalid`, `key_not_found`, `token_not_found`
    * @example
-   * const { data, next_token } = await client.vault.list({ user: 'customers', reference_prefix: 'customer-' });
+   * const { data, next_token } = await client.vault.list({ key: 'customers', reference_prefix: 'customer-' });
    */
   readonly list: (query?: ListItems, options?: CallOptions) => Promise<Page<Tree>>;
   /**
    * All items' tokens, page by page, from `next_token` where one is given.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `cursor_invalid`, `key_not_found`, `token_not_found`
+   * @throws `cursor_invalid`, `key_not_found`, `token_not_found`
    * @example
-   * for await (const { data } of client.vault.pages({ user: 'customers' })) {
+   * for await (const { data } of client.vault.pages({ key: 'customers' })) {
    *   const tokens = data['customers']?.map(({ token }) => token);
    * }
    */
@@ -105,7 +108,7 @@ export interface VaultCalls {
   /**
    * Yields all items' tokens one by one, each with the key that it is of, page by page from `next_token` where one is given.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `cursor_invalid`, `key_not_found`, `token_not_found`
+   * @throws `cursor_invalid`, `key_not_found`, `token_not_found`
    * @example
    * for await (const { user, token, reference } of client.vault.items({ reference_prefix: 'customer-' })) {
    *   console.log(user, token, reference);
@@ -118,15 +121,15 @@ export interface VaultCalls {
    * throws `VaultConnectionError`: the loop ends normally only after the last item. `timeoutMs` is the longest wait
    * for the next piece. Each item counts as one decryption.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `cursor_invalid`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
+   * @throws `cursor_invalid`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
    * `rule_limit`, `key_changed`
    * @example
-   * for await (const { token, data } of client.vault.decryptAll({ user: 'customers', stored_after: '2026-01-01T00:00:00Z' })) {
+   * for await (const { token, data } of client.vault.decryptAll({ key: 'customers', stored_after: '2026-01-01T00:00:00Z' })) {
    *   console.log(token, data['card_holder']);
    * }
    */
   readonly decryptAll: (
-    query: DecryptAll,
+    query: DecryptAll & KeyName,
     options?: CallOptions,
   ) => AsyncGenerator<DecryptedItem, void, undefined>;
   /**
@@ -135,46 +138,49 @@ export interface VaultCalls {
    * `VaultConnectionError`, and what was written of it is no complete file. `timeoutMs` is the longest wait for the next
    * piece. Each item counts as one decryption. Needs an account, or a credential, that sees numbers unmasked.
    * @see /guide/export
-   * @throws `conflicting_parameters`, `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
    * const recipients = ['age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm'];
-   * const file = await client.vault.export({ user: 'customers', recipients });
+   * const file = await client.vault.export({ key: 'customers', recipients });
    * await file.pipeTo(new WritableStream({ write: (bytes) => console.log(`${bytes.length} bytes more`) }));
    */
-  readonly export: (request: ExportItems, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>;
+  readonly export: (
+    request: ExportItems & KeyName,
+    options?: CallOptions,
+  ) => Promise<ReadableStream<Uint8Array>>;
   /**
    * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four names
    * of the number are ignored. `ttl` and `metadata` replace what the item has; with one of them `data` may be left out.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `idempotency_conflict`, `reference_required`, `passphrase_wrong`,
+   * @throws `idempotency_conflict`, `reference_required`, `passphrase_wrong`,
    * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`, `metadata_sensitive`
    * @example
-   * await client.vault.update({ user: 'customers', token, data: { expiry: '01/31' } });
+   * await client.vault.update({ key: 'customers', token, data: { expiry: '01/31' } });
    */
-  readonly update: (item: UpdateItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
+  readonly update: (item: UpdateItem & KeyName, options?: KeyedCallOptions) => Promise<TokenInfo>;
   /**
    * Deletes an item. Throws `reference_required`, and `token_not_found` also when an earlier attempt, whose
    * reply was lost, had succeeded.
    * @see /guide/items
    * @throws `reference_required`, `token_not_found`, `key_not_found`
    * @example
-   * await client.vault.delete({ user: 'customers', token });
+   * await client.vault.delete({ key: 'customers', token });
    */
-  readonly delete: (item: DeleteItem, options?: CallOptions) => Promise<Message>;
+  readonly delete: (item: DeleteItem & KeyName, options?: CallOptions) => Promise<Message>;
   /**
    * Opens many items of a key by their tokens, with one request for up to 1,000 of them, and yields a result for each
    * in its order: the item with its data, or its error, which does not stop the others. Two requests are in flight.
    * Each item counts as one decryption.
    * @see /guide/items
-   * @throws `conflicting_parameters`, `passphrase_wrong`, `key_not_found`, `rule_not_found`, `rule_limit`, `key_changed`
+   * @throws `passphrase_wrong`, `key_not_found`, `rule_not_found`, `rule_limit`, `key_changed`
    * @example
    * const items = [{ token, reference: 'customer-4711' }];
-   * for await (const result of client.vault.decryptMany({ user: 'customers', items })) {
+   * for await (const result of client.vault.decryptMany({ key: 'customers', items })) {
    *   console.log('data' in result ? result.data['card_holder'] : result.code);
    * }
    */
   readonly decryptMany: (
-    request: DecryptItems,
+    request: DecryptItems & KeyName,
     options?: CallOptions,
   ) => AsyncGenerator<BatchOpened | BatchFailure, void, undefined>;
   /**
@@ -183,12 +189,12 @@ export interface VaultCalls {
    * @see /guide/items
    * @throws `idempotency_conflict`, `key_not_found`
    * @example
-   * for await (const result of client.vault.deleteMany({ user: 'customers', items: [{ token }] })) {
+   * for await (const result of client.vault.deleteMany({ key: 'customers', items: [{ token }] })) {
    *   console.log('deleted' in result ? result.token : result.code);
    * }
    */
   readonly deleteMany: (
-    request: DeleteItems,
+    request: DeleteItems & KeyName,
     options?: CallOptions,
   ) => AsyncGenerator<BatchDeleted | BatchFailure, void, undefined>;
   /**
@@ -197,28 +203,47 @@ export interface VaultCalls {
    * @see /guide/erase-a-customer
    * @throws `cursor_invalid`, `key_not_found`
    * @example
-   * const deleted = await client.vault.eraseReference({ user: 'customers', reference: 'customer-4711' });
+   * const deleted = await client.vault.eraseReference({ key: 'customers', reference: 'customer-4711' });
    */
-  readonly eraseReference: (items: EraseReference, options?: CallOptions) => Promise<number>;
+  readonly eraseReference: (items: EraseReference & KeyName, options?: CallOptions) => Promise<number>;
   /**
    * One page of an item's log, newest first: who stored or opened it, when and from where; at most 1,024 entries
    * unless `limit` says otherwise.
    * @see /guide/items
    * @throws `reference_required`, `cursor_invalid`, `token_not_found`, `key_not_found`
    * @example
-   * const { data } = await client.vault.log({ user: 'customers', token, limit: 10 });
+   * const { data } = await client.vault.log({ key: 'customers', token, limit: 10 });
    */
-  readonly log: (query: ReadLog, options?: CallOptions) => Promise<Page<LogEntry[]>>;
+  readonly log: (query: ReadLog & KeyName, options?: CallOptions) => Promise<Page<LogEntry[]>>;
   /**
    * The whole log of an item, page by page, from `next_token` where one is given.
    * @see /guide/items
    * @throws `reference_required`, `cursor_invalid`, `token_not_found`, `key_not_found`
    * @example
-   * for await (const { data } of client.vault.logPages({ user: 'customers', token })) {
+   * for await (const { data } of client.vault.logPages({ key: 'customers', token })) {
    *   const opened = data.filter(({ action }) => action === 'decrypt');
    * }
    */
-  readonly logPages: (query: ReadLog, options?: CallOptions) => Pages<LogEntry[]>;
+  readonly logPages: (query: ReadLog & KeyName, options?: CallOptions) => Pages<LogEntry[]>;
+  /**
+   * One page of the successful readings of all items, newest first: by whom, from where and through which endpoint; at
+   * most 1,024 entries unless `limit` says otherwise. A page of a narrow filter may be empty and still have a next one.
+   * @see /guide/audit
+   * @throws `cursor_invalid`, `key_not_found`
+   * @example
+   * const { data } = await client.vault.access({ endpoint: 'show-4711', after: '2026-01-01T00:00:00Z' });
+   */
+  readonly access: (query?: ReadAccess, options?: CallOptions) => Promise<Page<AccessEntry[]>>;
+  /**
+   * All successful readings, page by page, from `next_token` where one is given.
+   * @see /guide/audit
+   * @throws `cursor_invalid`, `key_not_found`
+   * @example
+   * for await (const { data } of client.vault.accessPages({ key: 'customers' })) {
+   *   console.log(data.map(({ actor, token }) => `${actor} ${token}`));
+   * }
+   */
+  readonly accessPages: (query?: ReadAccess, options?: CallOptions) => Pages<AccessEntry[]>;
 }
 
 const path = ['vault'] as const;
@@ -259,7 +284,13 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
   };
 
   const log: VaultCalls['log'] = (query, options) =>
-    fetchPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options });
+    fetchPage(transport, {
+      ...{ method: 'GET', path: [...path, 'metadata'], repeat: 'always', options },
+      query: { ...query },
+    });
+
+  const access: VaultCalls['access'] = (query, options) =>
+    fetchPage(transport, { method: 'GET', path: [...path, 'access'], repeat: 'always', query, options });
 
   return {
     store: (item, options) => write(path, item, options),
@@ -296,13 +327,15 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
       }),
     update: (item, options) => write([...path, 'update'], item, options),
     // By name: what a program without types takes from JSON must not turn it into a deletion of more.
-    delete: ({ user, token, reference }, options) => {
-      const query = { user, token, reference };
+    delete: ({ key, user, token, reference }, options) => {
+      const query = { key, user, token, reference };
       return remove(transport, path, query, options);
     },
     ...createBatchCalls(transport, passphrase),
     log,
     logPages: pagesOf(log),
+    access,
+    accessPages: pagesOf(access),
   };
 }
 

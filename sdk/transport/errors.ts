@@ -31,14 +31,14 @@ export interface ApiErrorParts {
  * A server newer than this SDK may send a code that the type does not list yet.
  *
  * Any call can be answered with `invalid_request`, `duplicate_parameter`, `rate_limited`, `overloaded`,
- * `store_unavailable` or `internal`; one with the credentials of an account also with `unauthenticated`,
+ * `store_unavailable` or `internal`; one that names a vault key also with `conflicting_parameters`; one with the credentials of an account also with `unauthenticated`,
  * `too_many_failures`, `not_allowed` or `unknown_parameter`; one with a body also with `invalid_json`, `json_too_deep`,
  * `body_too_large` or `content_encoding_unsupported`; and one that reads stored records also with `record_rolled_back` or
  * `integrity_failed`. The reference of a call lists the other codes.
  * @see /guide/errors
  * @example
  * try {
- *   await client.keys.create({ user: 'customers' });
+ *   await client.keys.create({ key: 'customers' });
  * } catch (error) {
  *   if (!(error instanceof VaultApiError && error.code === 'key_exists')) {
  *     throw error;
@@ -54,7 +54,7 @@ export class VaultApiError extends VaultError {
   readonly code: ErrorCode | 'unknown';
   /** The id under which the service logged the request; give it to the operator. */
   readonly requestId: string | undefined;
-  /** The place of the invalid part of the request, such as `query.user`; never its value. */
+  /** The place of the invalid part of the request, such as `query.key`; never its value. */
   readonly field: string | undefined;
   /** The scope that the credential lacks, where that is why it is `not_allowed`. */
   readonly scope: Scope | undefined;

@@ -6,9 +6,12 @@ export type Schemas = components['schemas'];
 export type Schema<Name extends keyof Schemas> = Schemas[Name];
 
 /** Input of a caller: a list may be readonly, and an optional member undefined. */
-export type Given<T> = {
+export type Given<T> = Loose<Named<T>>;
+type Loose<T> = {
   readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Value<T[K]> | undefined : Value<T[K]>;
 };
+/** Where the name of a vault key can be `user`, `key` can be missing: calls add `KeyName`, which demands one of them. */
+type Named<T> = 'key' | 'user' extends keyof T ? Partial<Pick<T, 'key' & keyof T>> & Omit<T, 'key'> : T;
 type Value<V> = V extends readonly (infer Entry)[] ? readonly Entry[] : V;
 
 /** The parameters of an operation; the passphrase, where there is one, goes into a header instead. */

@@ -10,8 +10,25 @@ interface Unlocking {
 }
 interface Owned {
   /** Identifier of the vault key. */
-  readonly user: string;
+  readonly key?: string | undefined;
+  /** Alias of `key`; if both are given, they must be equal. */
+  readonly user?: string | undefined;
 }
+
+/** Names the vault key of a call: by `key`, or by `user`, as replies do. */
+export type KeyName =
+  | {
+      /** Identifier of the vault key; this or `user` is needed. */
+      readonly key: string;
+      /** Alias of `key`; if both are given, they must be equal. */
+      readonly user?: string | undefined;
+    }
+  | {
+      /** Needed where there is no `user`. */
+      readonly key?: undefined;
+      /** Alias of `key`. */
+      readonly user: string;
+    };
 
 /** Names and texts that are stored with an item, to find it by; listings show them. */
 export interface ItemMetadata extends Readonly<Record<string, string>> {}
@@ -53,6 +70,8 @@ export interface ListedItem extends TreeItem {
 }
 /** One use of an item. */
 export interface LogEntry extends Schema<'LogEntry'> {}
+/** A successful reading of an item. */
+export interface AccessEntry extends Schema<'AccessEntry'> {}
 /** One event of the security log. */
 export interface AuditEntry extends Schema<'AuditEntry'> {}
 /** A vault key. */
@@ -140,7 +159,7 @@ export interface StoreManyItem
     Carrying {}
 /** Many items to store under one key, from a list or another iterable. */
 export interface StoreMany
-  extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'user'>,
+  extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'key' | 'user'>,
     Unlocking {
   /** In the order of their results. */
   readonly items: Many<StoreManyItem>;
@@ -177,6 +196,8 @@ export interface BatchDeleted extends Schema<'BatchDeleted'> {}
 export interface BatchFailure extends Schema<'BatchError'> {}
 /** Names the item whose log is read. */
 export interface ReadLog extends Query<'readLog'> {}
+/** A filter of readings; by default those of all items of the account. */
+export interface ReadAccess extends Query<'readAccess'> {}
 
 /** Names one item to decrypt, with masks and rules. */
 export interface DecryptItem
@@ -197,7 +218,7 @@ export interface ListItems
 
 /** A filter of items to decrypt under one key, with masks and rules. */
 export interface DecryptAll
-  extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
+  extends Omit<Query<'readItems'>, 'key' | 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
     Owned,
     Filtered,
     Unlocking {}

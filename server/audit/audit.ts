@@ -6,10 +6,10 @@ import type { AuditEntry } from './schema.ts';
 
 /** The window in which rejections of one kind are counted together, as long as that of failed sign-ins. */
 const WINDOW_MS = 15 * 60 * 1_000;
-/** Entries of one account, action, outcome and source in a window. */
+/** Entries of one actor, action, outcome and source in a window. */
 const EACH_MAX = 10;
-/** Entries of one account's rejections in a window; after that, sources are not distinguished any more. */
-const ACCOUNT_MAX = 200;
+/** Entries of rejections of one actor of an account in a window; after that, its sources are not distinguished any more. */
+const ACTOR_MAX = 200;
 /** Groups that are counted at once, for all accounts together. */
 const GROUPS_MAX = 10_000;
 
@@ -20,6 +20,8 @@ export interface SecurityEvent {
   /** `success`, or the code of the error. */
   readonly outcome: string;
   readonly actor: string;
+  /** The name of the API credential that acted. */
+  readonly actorName?: string | undefined;
   readonly ip: string;
   readonly userAgent: string;
   readonly requestId: string;
@@ -39,7 +41,7 @@ interface Group {
 
 interface Window {
   readonly endsAt: number;
-  /** Entries of rejections by account. */
+  /** Entries of rejections, by actor of an account. */
   readonly written: Map<string, number>;
   readonly groups: Map<string, Group>;
 }
@@ -124,10 +126,11 @@ class Flood {
     }
     const window = this.currentWindow();
     const group = groupOf(window, event);
-    const ofAccount = window.written.get(event.aid) ?? 0;
-    if (group.written < EACH_MAX && ofAccount < ACCOUNT_MAX) {
+    const actor = actorIn(event);
+    const ofActor = window.written.get(actor) ?? 0;
+    if (group.written < EACH_MAX && ofActor < ACTOR_MAX) {
       group.written += 1;
-      window.written.set(event.aid, ofAccount + 1);
+      window.written.set(actor, ofActor + 1);
       return true;
     }
     group.count += 1;
@@ -163,14 +166,20 @@ class Flood {
   }
 }
 
+/** Names the actor of an event. Each has entries of its own, so that none can hide those of another. */
+function actorIn({ aid, actor }: SecurityEvent): string {
+  return `${aid} ${actor}`;
+}
+
 function groupOf({ groups, written }: Window, event: SecurityEvent): Group {
-  const kind = JSON.stringify([event.aid, event.action, event.outcome]);
+  const actor = actorIn(event);
+  const kind = JSON.stringify([actor, event.action, event.outcome]);
   const name = `${kind} ${sourceOf(event.ip)}`;
   const found = groups.get(name) ?? groups.get(kind);
   if (found) {
     return found;
   }
-  const isCrowded = (written.get(event.aid) ?? 0) >= ACCOUNT_MAX || groups.size >= GROUPS_MAX;
+  const isCrowded = (written.get(actor) ?? 0) >= ACTOR_MAX || groups.size >= GROUPS_MAX;
   const group = { written: isCrowded ? EACH_MAX : 0, count: 0, event };
   groups.set(isCrowded ? kind : name, group);
   return group;

@@ -4,7 +4,7 @@ import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { formatStoredAt } from '../domain/text/time.ts';
-import type { AccountContext } from '../request/context.ts';
+import type { Account, AccountContext } from '../request/context.ts';
 import type { AuditEntry } from './schema.ts';
 import type { AuditStore } from './store.ts';
 import { parseCheckpoint } from './verifier.ts';
@@ -35,17 +35,20 @@ export class AuditListing {
     private readonly cursors: Cursors,
   ) {}
 
-  /** Returns a page of the log, newest first, perhaps a short one. Rejects with `cursor_invalid` and `integrity_failed`. */
-  async list({ account: { aid } }: AccountContext, { limit, ...query }: Query & { readonly limit: number }) {
-    const { scope, from, chain } = await this.begin(aid, query);
-    const { events, next } = await this.find(chain, from, query, limit);
+  /**
+   * Returns a page of the log, newest first, perhaps a short one. A credential with certain keys sees no entries about others.
+   * Rejects with `cursor_invalid` and `integrity_failed`.
+   */
+  async list({ account }: AccountContext, { limit, ...query }: Query & { readonly limit: number }) {
+    const { scope, from, chain } = await this.begin(account.aid, query);
+    const { events, next } = await this.find(chain, from, visibleTo(account, query), limit);
     return { entries: events.map(shown), nextToken: next > 0 ? this.cursors.sign(scope, next) : undefined };
   }
 
   /** Returns the whole log of the account, as the JSON text of a list. Rejects as `list` does. */
-  async listAll({ account: { aid } }: AccountContext, query: Query): Promise<ReadableStream<Uint8Array>> {
-    const { chain, from } = await this.begin(aid, query);
-    return listStreamOf(this.walkFrom(chain, from, query));
+  async listAll({ account }: AccountContext, query: Query): Promise<ReadableStream<Uint8Array>> {
+    const { chain, from } = await this.begin(account.aid, query);
+    return listStreamOf(this.walkFrom(chain, from, visibleTo(account, query)));
   }
 
   /** Yields all entries of a chain that match the filter, newest first, in chunks, for the operator. */
@@ -66,7 +69,8 @@ export class AuditListing {
 
   /** Returns the first sequence number of a listing, and the scope of its cursors. */
   private async begin(aid: string, { next_token, ...filter }: Query) {
-    const scope = ['audit', aid, filter.action, filter.token, filter.after, filter.before];
+    const { action, token, actor, source_ip, outcome, after, before } = filter;
+    const scope = ['audit', aid, action, token, actor, source_ip, outcome, after, before];
     // Read before the head, which can only be newer.
     const chain = await this.signedChain(aid);
     const from =
@@ -160,6 +164,11 @@ export class AuditListing {
   }
 }
 
+/** A filter for the entries that a caller may see. */
+function visibleTo({ credential }: Account, filter: AuditFilter): AuditFilter {
+  return { ...filter, keys: credential?.keys && [...credential.keys] };
+}
+
 function shown({ sequence, timeMs, ip, userAgent, requestId, ...event }: OpenedEvent): AuditEntry {
   return {
     id: String(sequence),
@@ -168,6 +177,7 @@ function shown({ sequence, timeMs, ip, userAgent, requestId, ...event }: OpenedE
     action: event.action as AuditEntry['action'],
     outcome: event.outcome,
     actor: event.actor,
+    ...(event.actorName === undefined ? {} : { actor_name: event.actorName }),
     source_ip: ip,
     user_agent: userAgent,
     request_id: requestId,

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { NextToken, Timestamp, Token } from '../schema/common.ts';
+import { ActorName, NextToken, SourceFilter, Timestamp, Token } from '../schema/common.ts';
 import { FilterTime, Limit } from '../schema/kinds.ts';
 
 /** The actions in security logs; those after the blank line are only in the operator's log. */
@@ -72,6 +72,21 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export const AuditQuery = Type.Object({
   action: Type.Optional(AuditAction),
   token: Type.Optional(Token),
+  actor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'Only entries of this actor, as `actor` of the entries has it.',
+      examples: ['credential/cred_Zm9vYmFyYmF6cXV4cXV1eA'],
+    }),
+  ),
+  source_ip: Type.Optional(SourceFilter),
+  outcome: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'Only entries with this outcome: `success`, or an error code.',
+      examples: ['passphrase_wrong'],
+    }),
+  ),
   after: Type.Optional(FilterTime('Only entries at or after this time (UTC).')),
   before: Type.Optional(FilterTime('Only entries before this time (UTC).')),
   limit: Limit(1024),
@@ -95,6 +110,7 @@ export const AuditEntry = Type.Object(
         'Who performed it: `account/NAME`, `credential/ID` for an API credential, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
       examples: ['account/shop'],
     }),
+    actor_name: Type.Optional(ActorName),
     source_ip: Type.String({
       description:
         'The address of the caller; empty if there is none, or if the entry combines events from several addresses.',

@@ -172,7 +172,7 @@ export class VaultCopy {
     return facts?.kid;
   }
 
-  /** Copies the items, identity tags and the fence of one bucket. */
+  /** Copies the items, identity tags, readings and the fence of one bucket. */
   private async copyBucket(aid: string, bucket: Bucket): Promise<void> {
     for await (const { items, isAgain } of this.backupStore.items(bucket)) {
       if (items.length > 0) {
@@ -186,6 +186,10 @@ export class VaultCopy {
           await this.addPart('hash', key, fields);
         }
       }
+    }
+    // After the items: a reading whose entry was not copied names nothing.
+    for await (const members of this.backupStore.scored(redisKeys.readings(bucket))) {
+      await this.addPart('zset', redisKeys.readings(bucket), members);
     }
     const [fence] = await this.backupStore.keys([redisKeys.fence(bucket)]);
     // A closed bucket is restored open: the deletion that closed it does not run in the restored vault.

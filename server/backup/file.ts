@@ -4,6 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import { version } from '../../package.json';
 import { BackupSeal } from '../../workers/crypto/record/backup-seal.ts';
 import { CommandError, type Output } from '../cli/command.ts';
+import { unreadable } from '../cli/file.ts';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
 import { type BackupRecord, decodeRecords, encodeRecord, recordOf } from './record.ts';
@@ -122,10 +123,13 @@ function reject(message: string): never {
   throw new CommandError(message, 1);
 }
 
+function rejectUnreadable(error: unknown): never {
+  throw unreadable(error);
+}
+
 const NO_BACKUP = 'FILE is no backup of this version of Cardvault.';
 const CHANGED = 'FILE was changed or is damaged; nothing of it can be trusted.';
 const CUT = 'FILE ends too early: it was cut off.';
-const UNREADABLE = 'FILE cannot be read.';
 
 function parseHeader(line: string): BackupHeader {
   try {
@@ -151,7 +155,7 @@ export interface OpenBackup {
 /** Reads bytes of the file; rejects if it ends before. */
 async function readAt(path: string, at: number, length: number): Promise<Buffer> {
   const part = Bun.file(path).slice(at, at + length);
-  const bytes = await part.bytes().catch(() => reject(UNREADABLE));
+  const bytes = await part.bytes().catch(rejectUnreadable);
   return bytes.length === length ? Buffer.from(bytes.buffer) : reject(CUT);
 }
 
@@ -193,9 +197,7 @@ function sealFor(
  * was made with another master key or in another environment. Frames are checked when they are read.
  */
 export async function openBackup(path: string, ring: MasterKeyRing, env: Config['env']): Promise<OpenBackup> {
-  const stat = await Bun.file(path)
-    .stat()
-    .catch(() => reject(UNREADABLE));
+  const stat = await Bun.file(path).stat().catch(rejectUnreadable);
   const size = stat.isFile() ? stat.size : reject('FILE is no file.');
   const start = await readAt(path, 0, Math.min(size, HEADER_BYTES_MAX));
   const line = start.subarray(0, start.indexOf('\n') + 1);

@@ -2,7 +2,7 @@ import { type RedisLink, script } from '../redis/client.ts';
 import prelude from '../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { redisKeys } from '../redis/records/keys.ts';
 import type { Bucket } from '../redis/records/name.ts';
-import { scanByScore, scanHash, scanNames } from '../redis/records/scan.ts';
+import { scanByScore, scanDown, scanHash, scanNames } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asText } from '../redis/reply.ts';
 import copyItemsText from './copy-items-n.lua' with { type: 'text' };
 import copyKeysText from './copy-keys-n.lua' with { type: 'text' };
@@ -72,6 +72,13 @@ export class BackupStore {
   async *fields(key: string): AsyncGenerator<readonly (string | Buffer)[]> {
     for await (const page of scanHash(this.redis, key, PAGE_FIELDS)) {
       yield page.flatMap(({ field, value }) => [field, value]);
+    }
+  }
+
+  /** Reads members and scores of a sorted set whose members stay, in pages. */
+  async *scored(key: string): AsyncGenerator<readonly (string | Buffer)[]> {
+    for await (const page of scanDown(this.redis, key, { first: PAGE_FIELDS, max: PAGE_FIELDS })) {
+      yield page.flatMap(([member, score]) => [member, String(score)]);
     }
   }
 

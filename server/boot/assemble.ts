@@ -93,6 +93,7 @@ import type { GaugeSources } from '../telemetry/gauges.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
 import { UsageReports } from '../usage/usage.ts';
 import { Utility } from '../utility/utility.ts';
+import { AccessListing } from '../vault/access.ts';
 import { Batches } from '../vault/batch/batches.ts';
 import { StoreBatches } from '../vault/batch/store-batch.ts';
 import { CardMetadataSource } from '../vault/card-metadata.ts';
@@ -105,6 +106,7 @@ import { Rejections } from '../vault/rejections.ts';
 import { ItemRemover } from '../vault/remover.ts';
 import { SadRewrites } from '../vault/sad-rewrite.ts';
 import { ItemStore } from '../vault/store/items.ts';
+import { ReadingStore } from '../vault/store/readings.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
 import { Vault } from '../vault/vault.ts';
 import { ItemWriter } from '../vault/writer.ts';
@@ -189,6 +191,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const jobStore = new JobStore(redis);
   const keyStore = new KeyStore(redis, buckets, isStreamed);
   const limitStore = new LimitStore(redis);
+  const readingStore = new ReadingStore(redis);
   const recordStore = new RecordStore(redis);
   const rewriteStore = new RewriteStore(redis);
   const ruleStore = new NamedStore(redis, redisKeys.rules);
@@ -276,7 +279,17 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const reader = new ItemReader(itemStore, crypto, keyOpener, cards, metering, now);
   const remover = new ItemRemover(itemStore, crypto, limiter, keyOpener, metering, cursors);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
-  const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
+  const expiry = new ItemExpiry(
+    itemStore,
+    readingStore,
+    keyStore,
+    crypto,
+    audit,
+    keyOpener,
+    settings,
+    now,
+    randomId,
+  );
   const pages = new ItemPages(itemStore, crypto, limiter, metering, now);
   const planner = new ListPlanner(itemStore, crypto, keyOpener, cursors);
   const trees = new VaultTrees(
@@ -306,6 +319,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     cursors,
     now,
   );
+  const accessListing = new AccessListing(readingStore, buckets, crypto, keyOpener, cursors);
   const storeBatches = new StoreBatches(
     itemStore,
     crypto,
@@ -522,7 +536,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ surveyStore, usageStore },
   };
   const services = {
-    ...{ accountRecords, accounts, audit, auditCheckpoints, auditListing, limiter },
+    ...{ accessListing, accountRecords, accounts, audit, auditCheckpoints, auditListing, limiter },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
     ...{ connections, credentials, endpoints, expiring, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },

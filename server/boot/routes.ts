@@ -46,6 +46,7 @@ import { USAGE_ROUTES } from '../usage/routes.ts';
 import type { UsageReports } from '../usage/usage.ts';
 import { UTILITY_ROUTES } from '../utility/routes.ts';
 import type { Utility } from '../utility/utility.ts';
+import type { AccessListing } from '../vault/access.ts';
 import type { Batches } from '../vault/batch/batches.ts';
 import { BATCH_ROUTES } from '../vault/batch/routes.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
@@ -60,6 +61,7 @@ export interface RouteServices {
   readonly audit: Audit;
   readonly http: HttpConfig;
   readonly vault: Vault;
+  readonly accessListing: AccessListing;
   readonly trees: VaultTrees;
   readonly storeBatches: StoreBatches;
   readonly batches: Batches;

@@ -182,9 +182,10 @@ export class CallSender {
     const { aid } = job.account;
     const { logLength: seen, logTail } = await this.readItem(kid, token);
     const own = { aid, kid, token, action: 'decrypt', outcome: 'ok', seen } as const;
-    const params = { ...actorOf(contextOf(job), this.now()), ...own };
+    const now = this.now();
+    const params = { ...actorOf(contextOf(job), now), ...own };
     const entry = await this.crypto.sealLog({ params, tail: logTail });
-    const logged = await this.itemStore.appendOne(kid, token, entry);
+    const logged = await this.itemStore.appendOne(kid, token, entry, undefined, undefined, now);
     if (logged.kind !== 'appended') {
       throw new VaultError('overloaded');
     }
@@ -268,9 +269,9 @@ export function logNamesOf({ id, facts, account }: ProxyJob): LogNames {
 
 /** The context of a job: that of its creating request. Jobs of earlier versions have only their id. */
 function contextOf({ id, facts, account }: ProxyJob): AccountContext {
-  const { ip, ua: userAgent, requestId = id, credentialId } = facts;
+  const { ip, ua: userAgent, requestId = id, credentialId, credentialName } = facts;
   const ctx = actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
-  return Object.assign(ctx, { credentialId });
+  return Object.assign(ctx, { credentialId, credentialName });
 }
 
 function isSuccess(status: number): boolean {

@@ -71,8 +71,8 @@ export const ERRORS = defineErrors({
   },
   conflicting_parameters: {
     status: 400,
-    text: 'The same parameter was sent in two places with different values.',
-    advice: 'Send the value in one place only; for a passphrase, prefer the header.',
+    text: 'The same parameter was sent in two places, or under two names, with different values.',
+    advice: 'Send the value once, such as `key` without `user`; for a passphrase, prefer the header.',
   },
   number_missing: {
     status: 400,

@@ -18,6 +18,12 @@ import { EXPIRING_KINDS, type Expiring, type ExpiringQuery } from './schema.ts';
 import type { ExpiringStore } from './store.ts';
 
 const ENDPOINT_KINDS = ['capture', 'retrieve'] as const;
+type EndpointKind = (typeof ENDPOINT_KINDS)[number];
+
+function isEndpointKind(kind: string): kind is EndpointKind {
+  return ENDPOINT_KINDS.some((one) => one === kind);
+}
+
 /** The periods of the metric, from now. */
 const PERIODS = [
   ['1d', DAY_MS],
@@ -125,7 +131,7 @@ export class ExpiringThings {
   private countOf(few: readonly Expiring[], aid: string | undefined, now: number): Promise<number[]> {
     return Promise.all(
       FIGURES.map(({ kind, ms }) => {
-        if (kind === 'capture' || kind === 'retrieve') {
+        if (isEndpointKind(kind)) {
           return aid === undefined ? 0 : this.endpoints.countEnding(aid, kind, now, now + ms);
         }
         return few.filter((one) => one.kind === kind && Date.parse(one.expires_at) <= now + ms).length;
@@ -187,7 +193,7 @@ export class ExpiringThings {
   /** Returns at least `wanted` endpoints after a position, as far as there are, with all others of the last one's second. */
   private async readEnding(
     account: Account,
-    kind: (typeof ENDPOINT_KINDS)[number],
+    kind: EndpointKind,
     after: Position | undefined,
     upTo: number,
     wanted: number,

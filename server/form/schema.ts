@@ -22,7 +22,7 @@ export const FORM_FIELDS = {
 /** Names that a form posts in addition to its fields; no additional field may have such a name either. */
 export const POSTED_BESIDE = {
   pcd: ['expiry_month', 'expiry_year', 'expiry_year_short', 'card_type', 'last_four'],
-  ach: [],
+  ach: ['last_four'],
   custom: [],
 } as const satisfies Readonly<Record<FormTypeName, readonly string[]>>;
 

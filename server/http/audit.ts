@@ -29,6 +29,7 @@ function noteOf(
     action,
     outcome,
     actor: account === undefined ? 'anonymous' : actorNameOf(account),
+    actorName: account?.credential?.name,
     ip,
     userAgent,
     requestId,

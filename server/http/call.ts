@@ -1,8 +1,10 @@
 import { VaultError } from '../core/errors.ts';
 import { type SecretBytes, secretBytes } from '../core/secret.ts';
+import { joinNames } from '../schema/other-name.ts';
 import { authorizeCall } from './authorize.ts';
 import type { MountedRoute } from './compile.ts';
 import type { HttpContext } from './context.ts';
+import { checkKeyHeaders } from './key-header.ts';
 import { readPassphrase } from './passphrase.ts';
 import type { Call } from './route.ts';
 
@@ -56,6 +58,10 @@ export function readCall(
   const { request } = ctx;
   const { headers } = request;
   const query = route.passesQuery === true ? {} : mounted.decodeQuery(request.url);
+  joinNames(mounted.pairs.query, query, 'query', ctx);
+  if (route.passesQuery === true) {
+    checkKeyHeaders(headers, ctx);
+  }
   const inQuery = query['passphrase'];
   if (inQuery !== undefined) {
     query['passphrase'] = undefined;
@@ -75,13 +81,17 @@ export function readCall(
   };
   // The values follow the rules that the handler's type is derived from.
   const call = made as unknown as Call;
+  const finish = (): Call => {
+    // A checked body with such members is an object.
+    joinNames(mounted.pairs.body, made.body as Record<string, unknown>, 'body', ctx);
+    authorizeCall(route, call);
+    return call;
+  };
   if (made.body instanceof Promise) {
     return made.body.then((body) => {
       made.body = body;
-      authorizeCall(route, call);
-      return call;
+      return finish();
     });
   }
-  authorizeCall(route, call);
-  return call;
+  return finish();
 }

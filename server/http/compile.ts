@@ -4,6 +4,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { RequestSource } from '../request/context.ts';
 import { compileRequestBody } from '../schema/json-body.ts';
+import { openNames, type Pair, pairsOf } from '../schema/other-name.ts';
 import type { ClientAddress } from './client-address.ts';
 import { isOpen } from './cors.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
@@ -23,6 +24,8 @@ export interface MountedRoute {
   readonly paramNames: readonly string[];
   readonly secretHeader: string | undefined;
   readonly decodeQuery: QueryDecoder;
+  /** The parameters and the members of the body that have a second name. */
+  readonly pairs: { readonly query: readonly Pair[]; readonly body: readonly Pair[] };
   /** Returns a promise if a thread parses the body. */
   readonly decodeBody: (bytes: Uint8Array, aid: string) => unknown;
   readonly checkReply: ((reply: Reply) => void) | undefined;
@@ -102,8 +105,8 @@ export function compileRoute<Needs>(
   const refuseUnknown = route.auth === 'basic' && deps.http.refuseUnknown;
   const query =
     route.passphrase === 'none'
-      ? route.query
-      : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter });
+      ? openNames(route.query)
+      : Type.Object({ ...openNames(route.query).properties, passphrase: PassphraseParameter });
   return {
     route,
     handle: (call) => route.handle(call, services),
@@ -114,12 +117,13 @@ export function compileRoute<Needs>(
     secretHeader: secretHeaderOf(route.auth),
     decodeQuery: compileQuery(query, {
       refuseUnknown,
-      members: body.kind === 'none' ? [] : membersOf(body.schema),
+      members: body.kind === 'none' ? [] : membersOf(openNames(body.schema)),
     }),
+    pairs: { query: pairsOf(route.query), body: body.kind === 'json' ? pairsOf(body.schema) : [] },
     decodeBody:
       body.kind === 'json'
         ? compileRequestBody(
-            body.schema,
+            openNames(body.schema),
             { refuseUnknown, parameters: Object.keys(query.properties) },
             deps.parseBody,
           )

@@ -1,8 +1,9 @@
 import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { ERRORS } from '../core/error-table.ts';
-import type { ErrorCode, VaultError } from '../core/errors.ts';
+import { type ErrorCode, VaultError } from '../core/errors.ts';
 import { passesLuhn } from '../domain/card/luhn.ts';
 import type { RequestContext, RequestSource } from '../request/context.ts';
+import type { Noted } from '../schema/other-name.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { StartedSpan } from '../telemetry/otlp.ts';
 import { type BodyHold, hasLongBody } from './body-hold.ts';
@@ -17,7 +18,7 @@ export const UNROUTED = '(none)';
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
 /** A request over HTTP: the context of the services, and the fields of its log line and its metrics. */
-export interface HttpContext extends RequestContext {
+export interface HttpContext extends RequestContext, Noted {
   readonly request: Request;
   /** The route template; requests outside every route share `UNROUTED`. */
   readonly route: string;
@@ -82,6 +83,7 @@ export function arrive(
     source,
     endpointId: undefined,
     credentialId: undefined,
+    credentialName: undefined,
     account: undefined,
     signInProof: undefined,
     usage: { operation: undefined, isCounted: false },
@@ -93,14 +95,35 @@ export function arrive(
     hasCredentials: false,
     code: undefined,
     field: undefined,
+    renamed: undefined,
     span: undefined,
     body: 'untouched',
     held: undefined,
   };
 }
 
+/** Errors about a body as a whole, unless that is the reply of a third party. */
+const OF_BODY: ReadonlySet<ErrorCode> = new Set([
+  'invalid_json',
+  'json_too_deep',
+  'charset_unsupported',
+  'track_data_refused',
+  'body_too_large',
+]);
+
+/** The error with its place in the names of the request. */
+function asSent(failure: VaultError, { renamed }: HttpContext): VaultError {
+  const { field: place, code, expected, scope, retryAfterSeconds, sentAs, cause } = failure;
+  const whole = OF_BODY.has(code) && sentAs === undefined ? 'body' : undefined;
+  const field = place === undefined ? whole : renamed?.[place];
+  return field === undefined
+    ? failure
+    : new VaultError(code, { field, expected, scope, retryAfterSeconds, sentAs, cause });
+}
+
 /** The error reply to a request; its log line names code and field, its metrics the code. */
-export function errorReply(ctx: HttpContext, failure: VaultError, headers?: HeaderList): Response {
+export function errorReply(ctx: HttpContext, thrown: VaultError, headers?: HeaderList): Response {
+  const failure = asSent(thrown, ctx);
   ctx.code = failure.code;
   ctx.field = loggedField(failure.field);
   return errorResponse(failure, ctx.requestId, pathOf(ctx), headers);

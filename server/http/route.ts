@@ -5,6 +5,7 @@ import type { MeterOperation } from '../core/operations.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { AccountContext, RequestContext } from '../request/context.ts';
+import { pairsOf } from '../schema/other-name.ts';
 
 /** The tags of the published document. */
 export type Noun =
@@ -256,6 +257,16 @@ const ANY_BODY: readonly ErrorCode[] = [
   'body_too_large',
 ];
 
+/** Tells whether a request can name a thing twice. */
+function hasTwoPlaces({ passphrase, passesQuery, query, body }: RouteShape): boolean {
+  return (
+    passphrase !== 'none' ||
+    passesQuery === true ||
+    pairsOf(query).length > 0 ||
+    (body.kind !== 'none' && pairsOf(body.schema).length > 0)
+  );
+}
+
 /** All error codes of a route: its own, and those of every route with its properties. */
 export function routeErrors(route: RouteShape): readonly ErrorCode[] {
   return [
@@ -263,7 +274,7 @@ export function routeErrors(route: RouteShape): readonly ErrorCode[] {
       ...EVERY_ROUTE,
       ...AUTH_ERRORS[route.auth],
       ...(route.body.kind === 'none' ? [] : ANY_BODY),
-      ...(route.passphrase === 'none' ? [] : (['conflicting_parameters'] as const)),
+      ...(hasTwoPlaces(route) ? (['conflicting_parameters'] as const) : []),
       ...(route.idempotent ? (['idempotency_conflict'] as const) : []),
       ...route.errors,
     ]),

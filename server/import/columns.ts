@@ -1,4 +1,5 @@
 import { CommandError } from '../cli/command.ts';
+import { withoutSeparators } from '../domain/card/digits.ts';
 import { isFloating, NUMBER_NAMES } from '../domain/card/number.ts';
 import { encodeJson } from '../domain/json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue, parseJson } from '../domain/json/json.ts';
@@ -26,22 +27,46 @@ export interface NumberOptions {
 /** The JSON text of an item; undefined for a row without a number that is to be skipped. */
 export type Made = Uint8Array | undefined;
 
+/** One pair of `--map` up to the comma behind it; a comma within double quotes is part of the column. */
+const PAIR = /([^=,]*)=((?:[^",]|"[^"]*")*)(?:,|$)/y;
+
+/** The pairs of a text, such as `card_number=PAN,card_holder="Name, first"`; undefined if it is not all of pairs. */
+function pairsOf(text: string): readonly Mapped[] | undefined {
+  const pairs: Mapped[] = [];
+  PAIR.lastIndex = 0;
+  do {
+    const [pair, name = '', column = ''] = PAIR.exec(text) ?? [];
+    if (pair === undefined) {
+      return undefined;
+    }
+    pairs.push({ name: name.trim(), column: unquoted(column.trim()) });
+    if (!pair.endsWith(',')) {
+      return pairs;
+    }
+  } while (PAIR.lastIndex < text.length);
+  return undefined;
+}
+
+/** What double quotes around a whole text enclose, in which two of them are one, as in CSV. */
+function unquoted(text: string): string {
+  const [, inner] = /^"((?:[^"]|"")*)"$/.exec(text) ?? [];
+  return inner === undefined ? text : inner.replaceAll('""', '"');
+}
+
 /** Reads `--map`, such as `card_number=PAN,reference=Customer`. Throws for a part that is named twice. */
 export function parseMap(texts: readonly string[]): readonly Mapped[] {
-  const mapped = texts
-    .flatMap((text) => text.split(','))
-    .map((pair) => {
-      const at = pair.indexOf('=');
-      return { name: pair.slice(0, at).trim(), column: pair.slice(at + 1).trim(), isPair: at > 0 };
-    });
+  const read = texts.map(pairsOf);
+  const mapped = read.flatMap((pairs = []) => pairs);
   const names = new Set(mapped.map(({ name }) => name));
-  if (names.size < mapped.length || mapped.some(({ isPair, column }) => !isPair || column === '')) {
-    throw new CommandError('--map must be NAME=COLUMN,NAME=COLUMN…, with each NAME once.', 2);
+  const isWhole =
+    !read.includes(undefined) && mapped.every(({ name, column }) => name !== '' && column !== '');
+  if (!isWhole || names.size < mapped.length) {
+    throw new CommandError('--map must be NAME=COLUMN,NAME="COLUMN, WITH A COMMA"…, with each NAME once.', 2);
   }
   for (const name of names) {
     checkName(name, '--map');
   }
-  return mapped.map(({ name, column }) => ({ name, column }));
+  return mapped;
 }
 
 function checkName(name: string, where: string): void {
@@ -60,16 +85,11 @@ interface Placed<Place> {
   readonly at: Place;
 }
 
-/** Characters that separate groups of digits: white space, dashes, and what is invisible. */
-const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]+/gu;
-
-function compacted(text: string): string {
-  return text.replace(SEPARATORS, '');
-}
-
 /** True for a value of a number that has no more than separators. */
 function isBlank(value: JsonValue | undefined): boolean {
-  return value === undefined || value === null || (typeof value === 'string' && compacted(value) === '');
+  return (
+    value === undefined || value === null || (typeof value === 'string' && withoutSeparators(value) === '')
+  );
 }
 
 /** Applies the options to the members that may be the number, in place. False if the row is to be skipped. */
@@ -78,7 +98,7 @@ function prepareNumbers(members: JsonObject, { skipEmpty, compact }: NumberOptio
     for (const name of NUMBER_NAMES) {
       const value = members.get(name);
       if (typeof value === 'string') {
-        members.set(name, compacted(value));
+        members.set(name, withoutSeparators(value));
       }
     }
   }

@@ -26,7 +26,7 @@ const OPTIONS = {
   map: {
     kind: 'list',
     value: 'NAME=COLUMN,…',
-    help: 'which column of a CSV file, or dotted name in lines of JSON, becomes which part of an item (those of the same name)',
+    help: 'which column of a CSV file, or dotted name in lines of JSON, becomes which part of an item (those of the same name); double quotes around one that has a comma',
   },
   delimiter: { kind: 'text', value: 'CHARACTER', help: 'what separates the fields of a CSV file (,)' },
   identity: { kind: 'text', value: 'FILE', help: 'the file of the age identity that opens FILE' },

@@ -1,7 +1,10 @@
-import { defineCommand, type Result, type Table, type Values } from '../cli/command.ts';
+import { CommandError, defineCommand, type Result, type Table, type Values } from '../cli/command.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import { VaultError } from '../core/errors.ts';
+import { bodyTimeOf } from '../schema/body-time.ts';
+import { compileJsonBody } from '../schema/json-body.ts';
 import type { JobListing } from './listing.ts';
-import type { Job } from './schema.ts';
+import { type Job, type RedeliverJobs, RedeliverJobsBody } from './schema.ts';
 
 interface Needs extends OperatorNeeds {
   readonly jobListing: JobListing;
@@ -16,6 +19,29 @@ const LIST = {
   },
   limit: { kind: 'number', value: 'N', help: 'the newest of them (100)', minimum: 1, maximum: 10_000 },
 } as const;
+
+const REDELIVER_MANY = {
+  ...ACCOUNT,
+  status: { kind: 'text', value: 'STATUS', help: 'done, failed or unknown (failed)' },
+  kind: { kind: 'text', value: 'KIND', help: 'post, get, network_token or capture (all)' },
+  after: { kind: 'text', value: 'TIME', help: 'jobs accepted at or after YYYY-MM-DDThh:mm:ssZ' },
+  before: { kind: 'text', value: 'TIME', help: 'jobs accepted before YYYY-MM-DDThh:mm:ssZ' },
+} as const;
+
+const readFilter = compileJsonBody(RedeliverJobsBody, { refuseUnknown: true, parameters: [] });
+
+/** Returns the filter of the options; rejects it as the API would. */
+function filterOf({ status, kind, after, before }: Values<typeof REDELIVER_MANY>): RedeliverJobs {
+  try {
+    // Compiled from the schema of the type.
+    const filter = readFilter(Buffer.from(JSON.stringify({ status, kind, after, before }))) as RedeliverJobs;
+    bodyTimeOf('after', filter.after);
+    bodyTimeOf('before', filter.before);
+    return filter;
+  } catch (error) {
+    throw error instanceof VaultError ? new CommandError(error.message, 2) : error;
+  }
+}
 
 function attemptText(attempts: Job['attempts']): string {
   const last = attempts.at(-1);
@@ -107,6 +133,50 @@ const redeliverJob = defineCommand({
   },
 });
 
+/** The report of how many jobs were taken, also where the account had no room for the rest. */
+function redeliveredResult(redelivered: number, isFull: boolean): Result {
+  const reports = `${redelivered.toLocaleString('en-GB')} report${redelivered === 1 ? '' : 's'}`;
+  const rest = isFull ? ' Too many jobs wait: run the command again later for the others.' : '';
+  return {
+    data: { redelivered, complete: !isFull },
+    shown: `${reports} will be delivered again.${rest}`,
+    failed: isFull,
+  };
+}
+
+const redeliverJobs = defineCommand({
+  words: ['job', 'redeliver-many'],
+  options: REDELIVER_MANY,
+  summary: 'Delivers the reports of all jobs that have failed again, or of those that the options name.',
+  audit: { action: 'job.redeliver', account: 'option', object: () => 'job' },
+  opens: 'vault',
+  check: ({ options }) => {
+    checkAccount(options);
+    filterOf(options);
+  },
+  async run({ options, signal }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
+    const filter = filterOf(options);
+    let redelivered = 0;
+    let nextToken: string | undefined;
+    do {
+      signal.throwIfAborted();
+      try {
+        const from = nextToken === undefined ? {} : { next_token: nextToken };
+        const page = await needs.jobListing.redeliverAll(ctx, { ...filter, ...from });
+        redelivered += page.redelivered;
+        nextToken = page.next_token;
+      } catch (error) {
+        if (error instanceof VaultError && error.code === 'jobs_full') {
+          return redeliveredResult(redelivered, true);
+        }
+        throw error;
+      }
+    } while (nextToken !== undefined);
+    return redeliveredResult(redelivered, false);
+  },
+});
+
 const cancelJob = defineCommand({
   ...ONE_JOB,
   words: ['job', 'cancel'],
@@ -120,4 +190,4 @@ const cancelJob = defineCommand({
   },
 });
 
-export const jobCommands = [listJobs, showJob, redeliverJob, cancelJob];
+export const jobCommands = [listJobs, showJob, redeliverJob, redeliverJobs, cancelJob];

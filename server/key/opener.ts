@@ -73,12 +73,12 @@ export async function provenMissing(
 }
 
 /** Moves the error for an unknown key to the body, for requests that name the key there and not in the query. */
-export async function namedInBody<T>(work: Promise<T>): Promise<T> {
+export async function namedInBody<T>(work: Promise<T>, field = 'body.user'): Promise<T> {
   try {
     return await work;
   } catch (error) {
     const isMissing = error instanceof VaultError && error.code === 'key_not_found';
-    throw isMissing ? new VaultError('key_not_found', { field: 'body.user' }) : error;
+    throw isMissing ? new VaultError('key_not_found', { field }) : error;
   }
 }
 

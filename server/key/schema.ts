@@ -31,7 +31,7 @@ export const CreateKeyBody = Type.Object(
   },
   {
     $id: 'CreateKey',
-    examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
+    examples: [{ key: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
   },
 );
 
@@ -45,7 +45,7 @@ export const ChangePassphraseBody = Type.Object(
     $id: 'ChangePassphrase',
     examples: [
       {
-        user: 'customers-2026',
+        key: 'customers-2026',
         passphrase: 'correct-horse-battery-staple-9Zq4',
         new_passphrase: 'another-long-passphrase-Zq4-kT9',
       },

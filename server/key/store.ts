@@ -12,7 +12,7 @@ import createKeyText from './create-key-2.lua' with { type: 'text' };
 import deleteKeyText from './delete-key-5.lua' with { type: 'text' };
 import moveFenceText from './move-fence-1.lua' with { type: 'text' };
 import openFenceText from './open-fence-1.lua' with { type: 'text' };
-import purgeBucketText from './purge-bucket-10.lua' with { type: 'text' };
+import purgeBucketText from './purge-bucket-11.lua' with { type: 'text' };
 import retireFenceText from './retire-fence-1.lua' with { type: 'text' };
 
 const createKey = script(createKeyText);
@@ -212,6 +212,7 @@ export class KeyStore {
       redisKeys.undelivered(bucket),
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
+      redisKeys.readings(bucket),
       redisKeys.outbox(bucket),
     ];
     const prefixes = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, '')];

@@ -138,8 +138,9 @@ export class CallPreparer {
       const named = { hasSections, token, reference, forcedMask, sight };
       const opening = { kind: 'warm', blob, secret: passphrase } as const;
       const { bytes, connection } = order;
+      const now = this.now();
       const fill = (item: ItemParts) => {
-        const params = { ...ownerOf(ctx, key, this.now()), ...own, ...named, seen: item.logLength };
+        const params = { ...ownerOf(ctx, key, now), ...own, ...named, seen: item.logLength };
         return this.crypto.fillProxy({ params, opening, rules, item, order: bytes, connection });
       };
       const made = await this.reader.readAndOpen(key, token, fill, readParts);
@@ -149,7 +150,8 @@ export class CallPreparer {
       if (!('logEntry' in made)) {
         return made;
       }
-      const append = this.itemStore.appendOne(key.kid, token, made.logEntry, key.gen);
+      const readAt = made.kind === 'rejected' ? undefined : now;
+      const append = this.itemStore.appendOne(key.kid, token, made.logEntry, key.gen, undefined, readAt);
       const [logged, job] = await Promise.all([append, this.preparedOf({ aid: key.aid, id: own.id }, made)]);
       return logged.kind === 'appended' ? done(logged.present[0] ? job : undefined) : logged;
     });

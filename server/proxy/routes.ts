@@ -1,4 +1,3 @@
-import { VaultError } from '../core/errors.ts';
 import { objectOf } from '../http/audit.ts';
 import { replayHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
@@ -96,13 +95,6 @@ const post = defineRoute({
   },
 });
 
-function same(algorithm: string | undefined, other: string | undefined): string | undefined {
-  if (algorithm !== undefined && other !== undefined && algorithm !== other) {
-    throw new VaultError('conflicting_parameters', { field: 'query.algorithm' });
-  }
-  return algorithm ?? other;
-}
-
 const get = defineRoute({
   ...COMMON,
   path: '/v1/proxy/get',
@@ -127,12 +119,11 @@ const get = defineRoute({
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
-    const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
-    requireAlgorithm(ctx.account, algorithm, 'query.algorithm');
-    requireAlgorithm(ctx.account, tokenization_algorithm, 'query.tokenization_algorithm');
+    const { rules = [], tokenization_algorithm: algorithm, ...input } = query;
+    requireAlgorithm(ctx.account, algorithm, 'query.tokenization_algorithm');
     const { reply, replayed } = await services.proxy.get(ctx, {
       ...input,
-      algorithm: same(algorithm, tokenization_algorithm),
+      algorithm,
       rules,
       passphrase,
       body,

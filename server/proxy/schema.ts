@@ -7,8 +7,8 @@ import {
   WEBHOOK_SECRET_PATTERN,
 } from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { ALGORITHM, Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
-import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
+import { Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
+import { EXPECTED, OTHER_NAME, PUBLISHED } from '../schema/kinds.ts';
 import { Algorithm } from '../vault/schema.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-schema.ts';
 
@@ -44,13 +44,7 @@ export const ProxyPostQuery = Type.Object({
 
 export const ProxyGetQuery = Type.Object({
   user: User,
-  algorithm: Type.Optional(Algorithm),
-  tokenization_algorithm: Type.Optional(
-    Type.String({
-      ...ALGORITHM,
-      description: 'Alias of `algorithm`; if both are sent, they must be equal.',
-    }),
-  ),
+  tokenization_algorithm: Type.Optional({ ...Algorithm, [OTHER_NAME]: 'algorithm' }),
   smart_parse: Type.Boolean({
     default: false,
     description:

@@ -131,6 +131,7 @@ export class Relay {
     try {
       const filled = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
         const opening = { kind: 'warm', blob, secret: passphrase } as const;
+        const now = this.now();
         const made = await this.readAndFill(key, tokens, readParts, (found) => {
           const existing = tokens.flatMap((token, at) => {
             const item = found[at];
@@ -138,7 +139,7 @@ export class Relay {
           });
           const seen = existing.map(({ token, item }) => ({ token, seen: item.logLength }));
           const { aid, kid } = key;
-          const params = { ...actorOf(ctx, this.now()), aid, kid, ...request, items: seen };
+          const params = { ...actorOf(ctx, now), aid, kid, ...request, items: seen };
           const items = existing.map(({ item }) => item);
           return this.crypto.fillRelay({ params, opening, connection: sealedConnection, items, body });
         });
@@ -147,7 +148,8 @@ export class Relay {
         }
         rejectAbandoned(ctx);
         const isReady = made.kind === 'ready';
-        const logged = await this.logUses(ctx, key, tokens, made.logEntries, isReady);
+        const readAt = isReady ? now : undefined;
+        const logged = await this.logUses(ctx, key, tokens, made.logEntries, readAt);
         return logged ?? done(isReady ? { key, ready: made } : made.error);
       });
       if (filled instanceof VaultError) {
@@ -188,16 +190,18 @@ export class Relay {
   }
 
   /**
-   * Logs the use of the opened items, and counts the attempt of a request that is sent: the script that logs its only item
-   * counts it, otherwise it is counted once all are logged. Returns a reason to retry. Rejects if an item is gone.
+   * Logs the use of the opened items, and counts the attempt of a request that is sent, which has read them at `readAt`: the
+   * script that logs its only item counts it, otherwise it is counted once all are logged. Returns a reason to retry. Rejects if
+   * an item is gone.
    */
   private async logUses(
     ctx: AccountContext,
     { kid, gen }: KeyRef,
     tokens: readonly string[],
     entries: readonly Uint8Array[],
-    isSent: boolean,
+    readAt: number | undefined,
   ): Promise<Fenced | undefined> {
+    const isSent = readAt !== undefined;
     const used = tokens.flatMap((token, at) => {
       const entry = entries[at];
       return entry === undefined || entry.length === 0 ? [] : [{ token, entry }];
@@ -205,7 +209,7 @@ export class Relay {
     const byScript = isSent && used.length === 1;
     const count = byScript ? this.metering.fieldOf('proxy_attempt') : undefined;
     const logged = await Promise.all(
-      used.map(({ token, entry }) => this.itemStore.appendOne(kid, token, entry, gen, count)),
+      used.map(({ token, entry }) => this.itemStore.appendOne(kid, token, entry, gen, count, readAt)),
     );
     for (const result of logged) {
       if (result.kind !== 'appended') {

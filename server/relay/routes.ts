@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { VaultError } from '../core/errors.ts';
 import { objectOf } from '../http/audit.ts';
+import { keyNameIn } from '../http/key-header.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, NO_QUERY } from '../schema/common.ts';
@@ -12,24 +12,12 @@ interface Needs {
 }
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const USER_HEADER = 'x-vault-user';
 /** The base of a relayed URL, its path from the slash after the connection's name on, and its query with the question mark. */
 const RELAYED = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*([^?#]*)(\??[^#]*)/;
 
 function restOf(url: string): { readonly path: string; readonly query: string } {
   const [, path = '', query = ''] = RELAYED.exec(url) ?? [];
   return { path, query };
-}
-
-function userOf(headers: Headers): string {
-  const user = headers.get(USER_HEADER);
-  if (user === null || user === '') {
-    throw new VaultError('invalid_request', {
-      field: 'header.X-Vault-User',
-      expected: 'is missing: the name of the vault key',
-    });
-  }
-  return user;
 }
 
 function relayBy(method: Method): Route<Needs> {
@@ -42,7 +30,7 @@ function relayBy(method: Method): Route<Needs> {
     noun: 'proxy',
     summary: `Send a request on (${method})`,
     description:
-      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.',
+      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.',
     auth: 'basic',
     params: Type.Object({
       connection: Identifier('The id of the connection.'),
@@ -85,7 +73,7 @@ function relayBy(method: Method): Route<Needs> {
         ...restOf(request.url),
         method: request.method,
         headers: [...request.headers],
-        user: userOf(request.headers),
+        user: keyNameIn(request.headers),
         passphrase,
         body,
       });

@@ -7,6 +7,7 @@ import type { Scope } from '../core/scopes.ts';
 /** The rights of an API credential, within the account's own limits. Shared by many requests and never changed. */
 export interface CredentialRights {
   readonly id: string;
+  readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Vault keys that it may use, by `user`; undefined = all. */
   readonly keys: ReadonlySet<string> | undefined;
@@ -72,6 +73,8 @@ export interface RequestContext extends RequestOrigin {
   /** Id of the endpoint whose secret it has shown. */
   endpointId: string | undefined;
   credentialId: string | undefined;
+  /** The name of that credential, for logs. */
+  credentialName: string | undefined;
   /** The account that the request acts for, as it was at sign-in; undefined before that. */
   account: Account | undefined;
   /** The password hash that its sign-in matched, which a change of the password replaces. */
@@ -93,6 +96,7 @@ export function createContext(origin: RequestOrigin): RequestContext {
     ...origin,
     endpointId: undefined,
     credentialId: undefined,
+    credentialName: undefined,
     account: undefined,
     signInProof: undefined,
     usage: { operation: undefined, isCounted: false },
@@ -111,6 +115,7 @@ export function hasAccount<Context extends RequestContext>(
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
   ctx.account = account;
   ctx.credentialId = account.credential?.id;
+  ctx.credentialName = account.credential?.name;
   return ctx as AccountContext; // It has one from here on.
 }
 
@@ -123,8 +128,8 @@ export function rejectAbandoned({ request }: RequestContext): void {
 
 /** Returns the caller and the time for the action log. */
 export function actorOf(
-  { ip, userAgent, source, endpointId, credentialId, requestId }: RequestContext,
+  { ip, userAgent, source, endpointId, credentialId, credentialName, requestId }: RequestContext,
   now: number,
 ): ActorParams {
-  return { ip, userAgent, source, endpointId, credentialId, requestId, now };
+  return { ip, userAgent, source, endpointId, credentialId, credentialName, requestId, now };
 }

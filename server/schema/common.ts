@@ -1,6 +1,7 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
 import { countCharacters } from '../domain/text/identifiers.ts';
-import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
+import { normalRange } from '../domain/text/network.ts';
+import { EXPECTED, ListOf, OTHER_NAME, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
 
@@ -42,7 +43,8 @@ export function NewIdentifier(description: string) {
   });
 }
 
-export const User = Identifier('Identifier of the vault key.');
+/** The name of a vault key: `key` or `user` in a request, `user` in a reply. */
+export const User = Type.String({ ...Identifier('Identifier of the vault key.'), [OTHER_NAME]: 'key' });
 
 export const Token = Type.String({
   minLength: 1,
@@ -74,6 +76,24 @@ export const ShownReference = Type.String({
 export const NextToken = Type.String({
   minLength: 1,
   description: 'X-Vault-Next-Token of the previous page. Send all other parameters unchanged.',
+});
+
+/** The name of the credential that acted, in entries of logs. */
+export const ActorName = Type.String({
+  description:
+    'The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.',
+  examples: ['charge worker'],
+});
+
+FormatRegistry.Set('address-range', (text) => normalRange(text) !== undefined);
+
+/** An address, or a CIDR of addresses, in a filter. */
+export const SourceFilter = Type.String({
+  format: 'address-range',
+  description: 'Only entries of callers with this address, or with one in this CIDR.',
+  examples: ['203.0.113.0/24'],
+  [EXPECTED]: 'must be an address or a CIDR, such as `203.0.113.7` or `203.0.113.0/24`',
+  [PUBLISHED]: { format: undefined },
 });
 
 function passphraseSchema(format: string, minLength: number, expected: string, description: string) {
@@ -154,7 +174,7 @@ export const ErrorBody = Type.Object(
     }),
     field: Type.Optional(
       Type.String({
-        description: 'The part of the request at fault, such as `query.user` or `body.passphrase`.',
+        description: 'The part of the request at fault, such as `query.key` or `body.passphrase`.',
       }),
     ),
   },

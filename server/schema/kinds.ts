@@ -19,6 +19,12 @@ export type QueryKind = 'list' | 'pairs' | 'limit' | 'filter-time';
 /** Other names of a parameter, in order of precedence, all before its own name. */
 export const ALIASES: unique symbol = Symbol('aliases');
 
+/**
+ * A second name of a member of a request, which is published first. Either is accepted, and both if they are equal; the service
+ * gets the value under the member's own name.
+ */
+export const OTHER_NAME: unique symbol = Symbol('other name');
+
 /** Members of the published document only, over those that TypeBox checks. */
 export const PUBLISHED: unique symbol = Symbol('published');
 
@@ -32,6 +38,7 @@ declare module '@sinclair/typebox' {
   interface SchemaOptions {
     [QUERY_KIND]?: QueryKind;
     [ALIASES]?: readonly string[];
+    [OTHER_NAME]?: string;
     [EXPECTED]?: string;
     [EACH]?: TSchema;
     [PUBLISHED]?: Readonly<Record<string, unknown>>;

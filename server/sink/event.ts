@@ -44,11 +44,11 @@ export function securityEventOf(
   if (entry === null) {
     return eventOf(undefined, { ...log, outcome: 'damaged' });
   }
-  const { timeMs, action, outcome, actor, ip, userAgent, requestId, object, count } = entry;
+  const { timeMs, action, outcome, actor, actorName, ip, userAgent, requestId, object, count } = entry;
   return eventOf(timeMs, {
     ...log,
     time: new Date(timeMs).toISOString(),
-    ...{ action, outcome, actor, ip, user_agent: userAgent, request_id: requestId },
+    ...{ action, outcome, actor, actor_name: actorName, ip, user_agent: userAgent, request_id: requestId },
     ...(object === '' ? {} : { object, ...itemOf(object) }),
     ...(count === 1 ? {} : { count }),
   });
@@ -61,11 +61,13 @@ export function itemEventOf(name: ItemLogName, sequence: number, entry: Streamed
   if (entry === null) {
     return eventOf(undefined, { ...log, outcome: 'damaged' });
   }
-  const { timeMs, action, source, outcome, credential, endpoint, requestId, ip, userAgent } = entry;
+  const { timeMs, action, source, outcome, credential, credentialName, endpoint } = entry;
+  const { requestId, ip, userAgent } = entry;
   return eventOf(timeMs, {
     ...log,
     time: new Date(timeMs).toISOString(),
     ...{ action, source, outcome, actor: credential === '' ? account : `${account}/${credential}` },
+    ...(credentialName === '' ? {} : { actor_name: credentialName }),
     ...(endpoint === '' ? {} : { endpoint }),
     ...{ request_id: requestId, ip, user_agent: userAgent },
   });

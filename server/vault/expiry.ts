@@ -8,6 +8,7 @@ import type { KeyStore } from '../key/store.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { proveRemovals } from './remover.ts';
 import type { ItemRemoval, ItemStore } from './store/items.ts';
+import type { ReadingStore } from './store/readings.ts';
 
 /** Items of one step: about a millisecond of Redis. */
 const STEP = 64;
@@ -18,6 +19,7 @@ const GRACE_MS = 60_000;
 export class ItemExpiry {
   constructor(
     private readonly store: ItemStore,
+    private readonly readings: ReadingStore,
     private readonly keyStore: KeyStore,
     private readonly crypto: Crypto,
     private readonly audit: Audit,
@@ -29,7 +31,7 @@ export class ItemExpiry {
 
   /**
    * Removes the expired items of an account except their logs, which are kept for the retention of the security log. One
-   * entry of the security log has their number for each key.
+   * entry of the security log has their number for each key. Readings older than that leave the list of the account.
    */
   async sweep(aid: string): Promise<void> {
     const { auditRetentionMs } = this.settings;
@@ -41,6 +43,7 @@ export class ItemExpiry {
         expired += await this.removeDue(aid, bucket);
         if (auditRetentionMs > 0) {
           await this.removeDue(aid, bucket, auditRetentionMs);
+          await this.readings.trim(bucket, this.now() - auditRetentionMs);
         }
       }
       if (expired > 0) {

@@ -59,9 +59,10 @@ export class ItemReader {
   ): Promise<Done<Uint8Array | undefined> | Retry> {
     const { aid, kid } = key;
     const { rules, forcedMask, maskFields, wantsCard } = view;
+    const now = this.now();
     const out = await this.readAndOpen(key, token, (item) => {
       const params = {
-        ...actorOf(ctx, this.now()),
+        ...actorOf(ctx, now),
         ...{ aid, kid, token, reference, seen: item.logLength },
         ...{ forcedMask, maskFields, wantsCard },
       };
@@ -72,7 +73,7 @@ export class ItemReader {
     }
     rejectAbandoned(ctx);
     const count = this.metering.requestFieldOf(operation);
-    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen, count);
+    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen, count, now);
     if (logged.kind !== 'appended') {
       return logged;
     }

@@ -9,9 +9,9 @@ import type { ItemStore } from './store/items.ts';
 
 /** Window in which rejected attempts are counted. */
 const WINDOW_MS = 15 * 60 * 1_000;
-/** Entries of rejected attempts per window: of one item, of one account, and of this server. */
+/** Entries of rejected attempts per window: of one caller on one item, of one caller, and of this server. */
 const ITEM_MAX = 30;
-const ACCOUNT_MAX = 1_000;
+const CALLER_MAX = 1_000;
 const SERVER_MAX = 50_000;
 /** Rejected attempts in the queue. */
 const WAITING_MAX = 2_000;
@@ -43,7 +43,7 @@ interface Attempt {
  * written, are in the security log alone.
  */
 export class Rejections {
-  /** The entries of a window, in all, by account, and by account and item. */
+  /** The entries of a window, in all, by caller, and by caller and item. */
   private window = { endsAt: 0, entries: new Map<string, number>(), total: 0 };
   private waiting = 0;
   /** The end of the queue of each account: attempts of one account do not delay those of others. */
@@ -62,10 +62,10 @@ export class Rejections {
   record(ctx: AccountContext, item: AttemptedItem, action: Attempted, error: unknown): void {
     const { aid } = ctx.account;
     const isRejection = error instanceof VaultError && error.status <= STATUS_MAX && !this.logged.has(error);
-    if (!isRejection || !this.admits(aid, item)) {
+    const actor = actorOf(ctx, this.now());
+    if (!isRejection || !this.admits(aid, actor, item)) {
       return;
     }
-    const actor = actorOf(ctx, this.now());
     const attempt = { aid, item, action, outcome: error.code, actor };
     this.waiting += 1;
     const line = (this.lines.get(aid) ?? Promise.resolve())
@@ -98,8 +98,8 @@ export class Rejections {
     await Promise.all(this.lines.values());
   }
 
-  /** Returns true if an attempt on the item gets its own entry, which is then counted. */
-  private admits(aid: string, item: AttemptedItem): boolean {
+  /** Returns true if an attempt of a caller on the item gets its own entry, which is then counted. */
+  private admits(aid: string, actor: ActorParams, item: AttemptedItem): boolean {
     const now = this.now();
     // A window that ends too late, after the clock was set back, is over too.
     if (now >= this.window.endsAt || this.window.endsAt - now > WINDOW_MS) {
@@ -107,18 +107,20 @@ export class Rejections {
     }
     const { window } = this;
     const { entries } = window;
-    const name = JSON.stringify([aid, 'kid' in item ? item.kid : item.user, item.token]);
-    const ofAccount = entries.get(aid) ?? 0;
+    // Each credential and each endpoint is a caller, so that none takes the entries of another.
+    const caller = JSON.stringify([aid, actor.credentialId, actor.endpointId]);
+    const name = JSON.stringify([caller, 'kid' in item ? item.kid : item.user, item.token]);
+    const ofCaller = entries.get(caller) ?? 0;
     const ofItem = entries.get(name) ?? 0;
     if (
       ofItem >= ITEM_MAX ||
-      ofAccount >= ACCOUNT_MAX ||
+      ofCaller >= CALLER_MAX ||
       window.total >= SERVER_MAX ||
       this.waiting >= WAITING_MAX
     ) {
       return false;
     }
-    entries.set(aid, ofAccount + 1);
+    entries.set(caller, ofCaller + 1);
     entries.set(name, ofItem + 1);
     window.total += 1;
     return true;

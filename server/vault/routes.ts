@@ -1,12 +1,17 @@
 import type { Static } from '@sinclair/typebox';
+import { untilClosed } from '../core/byte-stream.ts';
 import { VaultError } from '../core/errors.ts';
 import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type ScopeRule } from '../http/route.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
+import type { AccessListing } from './access.ts';
 import type { VaultTrees } from './list/list.ts';
 import type { ItemRemover } from './remover.ts';
 import {
+  AccessEntries,
+  AccessQuery,
   ItemsReply,
   LogEntries,
   LogQuery,
@@ -22,6 +27,8 @@ import {
 import type { Vault } from './vault.ts';
 
 interface Needs {
+  readonly accessListing: AccessListing;
+  readonly limiter: Limiter;
   readonly remover: ItemRemover;
   readonly trees: VaultTrees;
   readonly vault: Vault;
@@ -235,4 +242,38 @@ const readLog = defineRoute({
   },
 });
 
-export const VAULT_ROUTES = [storeItem, readItems, removeItem, updateItem, readLog];
+const readAccess = defineRoute({
+  method: 'GET',
+  path: '/v1/vault/access',
+  operationId: 'readAccess',
+  scope: 'audit:read',
+  noun: 'vault',
+  summary: 'List readings of items',
+  description:
+    'Lists the successful readings of items over the account, newest first: by whom, from where, and through which endpoint. The same entries are in the action logs of the items; a deleted item takes its readings with it, and readings are listed for the retention of logs. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token.',
+  auth: 'basic',
+  query: AccessQuery,
+  response: AccessEntries,
+  errors: ['cursor_invalid', 'key_not_found', 'integrity_failed'],
+  meter: [],
+  audit: {
+    action: 'item.log',
+    of: 'all',
+    object: ({ query: { user } }) => (user === undefined ? 'items' : objectOf('items', user)),
+  },
+  handle: async ({ ctx, query }, services: Needs) => {
+    if (query.limit < 0) {
+      const end = await services.limiter.hold('list', ctx.account.aid);
+      try {
+        return { stream: untilClosed(await services.accessListing.listAll(ctx, query), end) };
+      } catch (error) {
+        end();
+        throw error;
+      }
+    }
+    const { entries, nextToken } = await services.accessListing.list(ctx, query);
+    return { json: entries, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+export const VAULT_ROUTES = [storeItem, readItems, removeItem, updateItem, readLog, readAccess];

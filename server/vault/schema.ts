@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  ActorName,
   ALGORITHM,
   DURATION_PATTERN,
   ExpiryTime,
@@ -9,11 +10,12 @@ import {
   Reference,
   RuleIds,
   ShownReference,
+  SourceFilter,
   Timestamp,
   Token,
   User,
 } from '../schema/common.ts';
-import { ALIASES, EXPECTED, FilterTime, Pairs, PreferredLimit, PUBLISHED } from '../schema/kinds.ts';
+import { ALIASES, EXPECTED, FilterTime, Limit, Pairs, PreferredLimit, PUBLISHED } from '../schema/kinds.ts';
 
 export const ReferencePrefix = Type.String({
   minLength: 1,
@@ -306,6 +308,7 @@ export const LogEntry = Type.Object(
         'Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.',
       examples: ['shop'],
     }),
+    actor_name: Type.Optional(ActorName),
     endpoint: Type.Optional(
       Type.String({
         description: 'The id of the capture or retrieval endpoint that was used.',
@@ -326,5 +329,40 @@ export const LogEntry = Type.Object(
   },
   { $id: 'LogEntry', description: 'One use of an item, or a refused attempt.' },
 );
+
+export const AccessQuery = Type.Object({
+  user: Type.Optional(User),
+  actor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'Only readings of this actor, as `actor` of the entries has it.',
+      examples: ['shop/cred_Zm9vYmFyYmF6cXV4cXV1eA'],
+    }),
+  ),
+  source_ip: Type.Optional(SourceFilter),
+  endpoint: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: 'Only readings through this retrieval endpoint.',
+      examples: ['show-4711'],
+    }),
+  ),
+  after: Type.Optional(FilterTime('Only readings at or after this time (UTC).')),
+  before: Type.Optional(FilterTime('Only readings before this time (UTC).')),
+  limit: Limit(1024),
+  next_token: Type.Optional(NextToken),
+});
+
+export const AccessEntry = Type.Object(
+  {
+    user: User,
+    token: Token,
+    reference: Type.Optional(ShownReference),
+    ...LogEntry.properties,
+  },
+  { $id: 'AccessEntry', description: 'A successful reading of an item.' },
+);
+
+export const AccessEntries = Type.Array(AccessEntry, { description: 'Newest first.' });
 
 export const LogEntries = Type.Array(LogEntry, { description: 'Newest first.' });

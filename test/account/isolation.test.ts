@@ -96,6 +96,8 @@ function otherCalls(names: Names): readonly Call[] {
     { method: 'GET', path: '/vault', sending: { query: { ...own, next_token: names.cursor, limit: 1 } } },
     { method: 'GET', path: '/key', sending: { query: { next_token: names.cursor, limit: 1 } } },
     { method: 'GET', path: '/audit', sending: { query: { next_token: names.cursor, limit: 1 } } },
+    { method: 'GET', path: '/vault/access', sending: { query: { endpoint: retrieve } } },
+    { method: 'GET', path: '/vault/access', sending: { query: { next_token: names.cursor, limit: 1 } } },
     { method: 'GET', path: `/proxy/${job}` },
   ];
   for (const kind of ['capture', 'retrieve'] as const) {

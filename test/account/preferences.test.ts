@@ -135,7 +135,7 @@ describe('a preference', () => {
       [await set(7, 1), '400 invalid_request', 'body.key'],
       [await set('k', undefined), '400 invalid_request', 'body.value'],
       [await client.send('POST', '/preferences', { body: '[]' }), '400 invalid_request', 'body'],
-      [await client.send('POST', '/preferences', { body: '{"key":' }), '400 invalid_json', undefined],
+      [await client.send('POST', '/preferences', { body: '{"key":' }), '400 invalid_json', 'body'],
       [await set('k', 'ü'.repeat(2_048)), '413 body_too_large', 'body.value'],
       [await client.send('DELETE', '/preferences'), '400 invalid_request', 'query.key'],
     ] as const;

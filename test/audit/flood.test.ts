@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
 import { entriesOf, lineOf } from '../helpers/audit.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
+import { credentialClient } from '../helpers/credentials.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
 const MINUTE_MS = 60_000;
@@ -68,6 +69,47 @@ describe('refusals in a flood', () => {
     const all = await entriesOf(account, { action: 'sign_in', limit: 2_000 });
     const many = all.filter(({ count }) => count !== undefined);
     expect(many.map(({ count, source_ip }) => [count, source_ip])).toEqual([[800, '']]);
+  });
+
+  test('of one credential neither hide nor take the entries of another at the same address', async () => {
+    const refuse = (client: AccountClient, id: string, ip: string) =>
+      client.send('DELETE', '/rule', { query: { id }, headers: { 'x-forwarded-for': ip } });
+    const [loud, quiet] = [
+      await credentialClient(vault.handle, account, ['rule:write']),
+      await credentialClient(vault.handle, account, ['rule:write']),
+    ];
+    for (let i = 0; i < 30; i++) {
+      await refuse(loud, 'loud', '203.0.113.1');
+    }
+    // So many sources that the loud one has no entry left.
+    for (let i = 0; i < 300; i++) {
+      await vault.opened.services.audit.record({
+        ...{
+          aid: account.aid,
+          action: 'rule.delete',
+          outcome: 'rule_not_found',
+          userAgent: '',
+          requestId: '',
+        },
+        ...{ actor: `credential/${loud.made.id}`, ip: `198.51.${i >> 8}.${i & 255}` },
+      });
+    }
+    for (let i = 0; i < 3; i++) {
+      await refuse(quiet, 'quiet', '203.0.113.1');
+    }
+    const actor = `credential/${quiet.made.id}`;
+    const entries = await entriesOf(account, { actor, action: 'rule.delete' });
+    expect(entries.map(lineOf)).toEqual(Array<string>(3).fill('rule.delete rule_not_found rule/quiet'));
+    now += 16 * MINUTE_MS;
+    await vault.opened.checkpoint();
+    const counted = (await entriesOf(account, { limit: 2_000 })).filter(({ count }) => count !== undefined);
+    expect(new Set(counted.map((entry) => entry.actor))).toEqual(new Set([`credential/${loud.made.id}`]));
+    const ofLoud = await entriesOf(account, {
+      actor: `credential/${loud.made.id}`,
+      limit: 2_000,
+      action: 'rule.delete',
+    });
+    expect(ofLoud.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(330);
   });
 
   test('of another kind are told apart', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
+import { credentialClient } from '../helpers/credentials.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { startCollector, textsOf } from '../outbound/collector.ts';
 
@@ -13,6 +14,8 @@ interface Line {
   readonly log: 'security' | 'item';
   readonly sequence: number;
   readonly account: string;
+  readonly actor: string;
+  readonly actor_name?: string;
   readonly token?: string;
   readonly action: string;
   readonly outcome: string;
@@ -109,6 +112,23 @@ describe('events', () => {
     await deliver();
     expect(eventsOf(often).slice(299)).toEqual(['300 decrypt ok', '301 decrypt ok', '302 decrypt ok']);
     expect(figures()).toEqual({ isOk: true, backlog: 0 });
+  });
+
+  test('have the name of a credential, also after its deletion', async () => {
+    const token = await account.store('user', { number: '4111111111111111' });
+    const desk = await credentialClient(vault.handle, account, ['vault:read', 'rule:write']);
+    await desk.open('user', token);
+    await desk.send('DELETE', '/rule', { query: { id: 'none' } });
+    await account.send('DELETE', `/credential/${desk.made.id}`);
+    await deliver();
+    const own = lines().filter(({ actor }) => actor.endsWith(desk.made.id));
+    expect(own.map(({ log, action, actor_name }) => [log, action, actor_name])).toEqual([
+      ['security', 'sign_in', 'a test'],
+      ['security', 'rule.delete', 'a test'],
+      ['item', 'decrypt', 'a test'],
+    ]);
+    const others = lines().filter((line) => !own.includes(line) && line.actor_name !== undefined);
+    expect(others.filter(({ actor }) => !actor.endsWith(desk.made.id))).toEqual([]);
   });
 
   test('outlive their item and their key', async () => {

@@ -70,7 +70,7 @@ test('without a script all is there, and leads on', async () => {
   const { page } = await open('/docs', { ...PHONE, javaScriptEnabled: false });
   await page.getByRole('link', { name: 'Store an object', exact: true }).first().click();
   expect(page.url()).toBe(`${world.url}/docs/vault#storeItem`);
-  expect(await page.getByText('http://127.0.0.1:8080/v1/vault?user=customers-2026').first().isVisible()).toBe(
+  expect(await page.getByText('http://127.0.0.1:8080/v1/vault?key=customers-2026').first().isVisible()).toBe(
     true,
   );
   await page.getByRole('button', { name: 'Contents', exact: true }).click();
@@ -108,3 +108,25 @@ test('the search finds an operation by its name and by its path', async () => {
     await page.waitForURL(`${world.url}/docs/vault#decryptItems`);
   }
 });
+
+test.each([
+  ['a desk', DESKTOP, 'beside'],
+  ['a phone', PHONE, 'below'],
+] as const)(
+  'on %s no line of an example is cut off, and TypeScript has its place',
+  async (_name, options, place) => {
+    const { page } = await open('/docs/vault', options);
+    const cut = await page.evaluate<number>(
+      "[...document.querySelectorAll('.example pre')].filter((pre) => pre.scrollWidth > pre.clientWidth).length",
+    );
+    expect(cut).toBe(0);
+    const [curl, typescript] = await page.evaluate<readonly [number, number][]>(
+      "[...document.querySelectorAll('#storeItem ~ .example > div')].slice(0, 2).map((div) => { const { x, y } = div.getBoundingClientRect(); return [x, y]; })",
+    );
+    expect(place === 'beside' ? curl?.[1] : curl?.[0]).toBe(
+      place === 'beside' ? typescript?.[1] : typescript?.[0],
+    );
+    expect(curl).toHaveLength(2);
+    expect(curl).not.toEqual(typescript);
+  },
+);

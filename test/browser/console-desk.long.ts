@@ -71,16 +71,124 @@ test('the sign-in takes what is typed, and signing out leaves no place for the n
     'name',
   );
   await signIn(world, page);
-  await goTo(page, `items?reference_prefix=${CUSTOMER}`);
+  await goTo(page, `items?q=${CUSTOMER}`);
   await page.getByText('2 shown; there are no more.').waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Account name').waitFor();
   expect(page.url()).not.toContain(CUSTOMER);
 });
 
+test('a card is found from the home screen by its token, under whichever key and reference', async () => {
+  const { page } = await openSignedIn(world);
+  await page.getByLabel('Token, or start of a reference').fill(token);
+  await page.keyboard.press('Enter');
+  await page.getByText('1 shown; there are no more.').waitFor();
+  await page.getByRole('cell', { name: 'seen' }).waitFor();
+  await page.getByRole('link', { name: token.slice(0, 8) }).click();
+  await page.getByRole('heading', { name: 'Item seen' }).waitFor();
+});
+
+test('the expiry of a card is told beside that of its item, and a card that has expired is marked', async () => {
+  const { sdk } = world.owner;
+  await sdk.keys.create({ user: 'told', passphrase: PASSPHRASE, summary: true });
+  for (const [reference, expiry] of [
+    ['valid', '12/2099'],
+    ['past', '01/2020'],
+  ]) {
+    const data = { card_number: '4111111111111111', expiry };
+    await sdk.vault.store({ user: 'told', reference, data, passphrase: PASSPHRASE, ttl: 'P1D' });
+  }
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'items?user=told');
+  const cell = (row: string) => page.getByRole('row', { name: row }).locator('[data-title="Card expires"]');
+  expect(await cell('valid').textContent()).toBe('12/2099 ');
+  expect(await cell('past').textContent()).toBe('01/2020 Expired');
+});
+
+test('a link to an item is made at the item, opens it, and is named by its log', async () => {
+  const { page, faults } = await openSignedIn(world);
+  await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: 'seen' })}`);
+  await page.getByRole('button', { name: 'Make a link' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Passphrase').fill(PASSPHRASE);
+  await dialog.getByLabel('Lifetime').fill('2 hours');
+  await page.keyboard.press('Enter');
+  await dialog.getByRole('img', { name: 'QR code of the link' }).waitFor();
+  const link = (await dialog.locator('.once code').textContent()) ?? '';
+  await dialog.getByRole('button', { name: 'I have kept it' }).click();
+  const made = (await world.owner.sdk.retrieve.list()).find((endpoint) => link.includes(endpoint.unique_id));
+  expect(made).toMatchObject({ user: USER, token, reference: 'seen' });
+  const hours = (Date.parse(made?.expires_at ?? '') - Date.now()) / 3_600_000;
+  expect(hours).toBeCloseTo(2, 1);
+  const visitor = await page.context().newPage();
+  await visitor.goto(link);
+  await visitor.getByText(/1111/).first().waitFor();
+  await visitor.close();
+  await goTo(page, `readings?endpoint=${made?.unique_id}`);
+  await page.getByRole('region', { name: 'Readings' }).getByText(USER).first().waitFor();
+  expect(faults).toEqual([]);
+});
+
+test('stopped endpoints are folded, and endpoints are found by what they name', async () => {
+  const { sdk } = world.owner;
+  await sdk.keys.create({ user: 'ended', passphrase: PASSPHRASE });
+  for (const unique_id of ['ended-1', 'ended-2']) {
+    await sdk.retrieve.create({ user: 'ended', passphrase: PASSPHRASE, unique_id, reference: 'old' });
+  }
+  await sdk.keys.changePassphrase({ user: 'ended', passphrase: PASSPHRASE });
+  await sdk.retrieve.create({ user: USER, passphrase: PASSPHRASE, unique_id: 'alive', reference: 'new' });
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'retrieve');
+  await page.getByRole('row', { name: 'alive' }).waitFor();
+  expect(await page.getByRole('row', { name: 'ended-1' }).count()).toBe(0);
+  await page.getByRole('link', { name: /^Show \d+ stopped too/ }).click();
+  await page.getByRole('row', { name: 'ended-1' }).waitFor();
+  await page.getByLabel('contains').fill('old');
+  await page.keyboard.press('Enter');
+  await page.getByRole('row', { name: 'alive' }).waitFor({ state: 'detached' });
+  expect(await page.getByRole('row', { name: /ended-\d/ }).count()).toBe(2);
+});
+
+test('an exported list has all of its rows, and no formula', async () => {
+  const { sdk } = world.owner;
+  await sdk.keys.create({ user: 'exported', passphrase: PASSPHRASE });
+  const items = Array.from({ length: 60 }, (_, at) => ({ reference: `=1+${at}`, data: CARD }));
+  await Array.fromAsync(sdk.vault.storeMany({ user: 'exported', items, passphrase: PASSPHRASE }));
+  const { page } = await openSignedIn(world, { acceptDownloads: true });
+  await goTo(page, 'items?user=exported');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export as CSV' }).click(),
+  ]);
+  const text = await Bun.file(await download.path()).text();
+  expect(text.match(/"'=1\+\d+"/g)).toHaveLength(60);
+  expect(text).not.toMatch(/(?:^|[,"])=/m);
+});
+
+test('what is wrong with a field is told by its label', async () => {
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'credentials');
+  await page.getByRole('button', { name: 'New credential' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('wrong');
+  await dialog.getByLabel('Role').selectOption('store');
+  await dialog.getByText('More fields').click();
+  await dialog.getByLabel('Lifetime').fill('soon');
+  await dialog.getByRole('button', { name: 'New credential' }).click();
+  await dialog.getByText(/^Lifetime must be a duration/).waitFor();
+});
+
+test('what a credential did is one press away, also under its name', async () => {
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'credentials');
+  await page.getByRole('row', { name: 'desk' }).getByRole('link', { name: 'Readings' }).click();
+  await page.getByRole('heading', { name: 'Readings', level: 1 }).waitFor();
+  expect(page.url()).toContain(encodeURIComponent(`${world.owner.name}/${desk.id}`));
+});
+
 test('a customer is erased under all keys', async () => {
   const { page } = await openSignedIn(world);
-  await goTo(page, `items?reference_prefix=${CUSTOMER}`);
+  await goTo(page, `items?q=${CUSTOMER}`);
   await page.getByText('2 shown; there are no more.').waitFor();
   await page.getByRole('button', { name: 'Erase a reference' }).click();
   const dialog = page.getByRole('dialog');
@@ -93,8 +201,8 @@ test('a customer is erased under all keys', async () => {
 test('what was done is told at its place, and nowhere else', async () => {
   const { page } = await openSignedIn(world, { acceptDownloads: true });
   await goTo(page, 'log');
-  await page.getByRole('button', { name: 'Export all that match' }).click();
-  const notice = page.getByText('entries saved to a file.');
+  await page.getByRole('button', { name: 'Export as CSV' }).click();
+  const notice = page.getByText('rows saved to a file.');
   await notice.waitFor();
   await page.getByRole('link', { name: 'Yesterday' }).click();
   await page.getByText('No entries match.').waitFor();
@@ -163,6 +271,37 @@ describe('the form builder', () => {
   });
 });
 
+test('readings are found by credential and link, and name both, with seconds and zone', async () => {
+  const { sdk } = world.owner;
+  const reader = await sdk.credentials.create({ name: 'evening shift', scopes: ['vault:read'] });
+  const link = await sdk.retrieve.create({ user: USER, token, reference: 'seen', passphrase: PASSPHRASE });
+  const headers = {
+    authorization: `Bearer ${reader.secret}`,
+    'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
+  };
+  const query = new URLSearchParams({ user: USER, token, reference: 'seen' });
+  expect((await fetch(`${world.url}/v1/vault?${query}`, { headers })).status).toBe(200);
+  const secret = { 'x-vault-retrieve-secret': link.secret };
+  expect(
+    (await fetch(`${world.url}/v1/retrieve/${link.unique_id}?token=${token}`, { headers: secret })).status,
+  ).toBe(200);
+  await sdk.credentials.delete({ id: reader.id });
+  const { page } = await openSignedIn(world);
+  await goTo(page, `readings?endpoint=${link.unique_id}`);
+  const table = page.getByRole('region', { name: 'Readings' });
+  await table.getByTitle(link.unique_id).waitFor();
+  expect(await table.getByRole('row').count()).toBe(2);
+  await goTo(page, `readings?actor=${world.owner.name}/${reader.id}`);
+  await table.getByText('evening shift').waitFor();
+  expect(await table.locator('time').first().textContent()).toMatch(/\d:\d\d:\d\d\s?(AM|PM)? \S+/);
+  await goTo(page, `item?${query}`);
+  const log = page.getByRole('region', { name: 'Log' });
+  await log.getByText('evening shift').waitFor();
+  await log.getByText(link.unique_id).waitFor();
+  await goTo(page, `log?actor=credential/${reader.id}`);
+  await page.getByText('evening shift').first().waitFor();
+});
+
 test('the log of an item cuts no actor off on a phone', async () => {
   const { secret } = await world.owner.sdk.credentials.create({
     ...{ name: 'reader', scopes: ['vault:log', 'vault:list', 'vault:read'] },
@@ -179,4 +318,25 @@ test('the log of an item cuts no actor off on a phone', async () => {
     element.clientWidth,
   ]);
   expect(hidden[0]).toBe(hidden[1] ?? 0);
+});
+
+test('an account without a key, and one without an item, are told what comes next', async () => {
+  const { name, password, sdk } = await world.vault.account();
+  const { page } = await openConsole(world);
+  await signIn(world, page, name, password);
+  const first = page.locator('.panel', { hasText: 'First step' });
+  expect(await first.getByRole('link', { name: 'Create a key' }).getAttribute('href')).toBe('#/keys');
+  const key = { user: 'first', passphrase: PASSPHRASE };
+  await sdk.keys.create(key);
+  await goTo(page, 'keys');
+  await goTo(page, '');
+  const next = page.locator('.panel', { hasText: 'Next step' });
+  const link = next.getByRole('link', { name: 'Store a card' });
+  const [place = '', anchor = ''] = ((await link.getAttribute('href')) ?? '').split('#');
+  expect(await (await fetch(`${world.url}${place}`)).text()).toContain(`id="${anchor}"`);
+  await sdk.vault.store({ ...key, data: CARD });
+  await goTo(page, 'keys');
+  await goTo(page, '');
+  await page.locator('.tiles').waitFor();
+  expect(await page.getByText(/(?:First|Next) step/).count()).toBe(0);
 });

@@ -11,6 +11,9 @@ import { goTo, openConsole, openConsoleWorld, openSignedIn, signIn } from './con
 import { type FormsWorld, USER } from './forms-world.ts';
 
 const ITEMS = 55;
+/** An image of one point. */
+const LOGO =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 declare const document: {
   activeElement: { tagName: string; textContent: string | null; getAttribute(name: string): string | null };
@@ -19,6 +22,7 @@ declare const document: {
 setDefaultTimeout(120_000);
 let world: FormsWorld;
 let party: ThirdParty;
+let token: string;
 
 beforeAll(async () => {
   [party, world] = await Promise.all([startThirdParty(), openConsoleWorld({ proxy: await localProxy() })]);
@@ -28,7 +32,8 @@ beforeAll(async () => {
     reference: `order-${1_000 + at}`,
     data: { card_number: '4111111111111111', expiry: '12/29' },
   }));
-  await Array.fromAsync(sdk.vault.storeMany({ user: USER, items, passphrase: PASSPHRASE }));
+  const [first] = await Array.fromAsync(sdk.vault.storeMany({ user: USER, items, passphrase: PASSPHRASE }));
+  token = first && 'token' in first ? first.token : '';
   await sdk.rules.create({ id: 'nothing', operations: [{ name: 'noop', input_field: 'a' }] });
   await sdk.forms.create({ form_id: 'donation' });
   await sdk.certificates.createCsr({ cn: 'shop.example' });
@@ -38,6 +43,10 @@ afterAll(async () => {
   party?.stop();
   await world?.close();
 });
+
+function datesOf(times: { getAttribute(name: string): string | null }[]): string[] {
+  return times.map((time) => time.getAttribute('datetime') ?? '');
+}
 
 /** What has the focus, as its kind and how it is called. */
 function focused(page: Page): Promise<string> {
@@ -60,7 +69,7 @@ async function waitForFocus(page: Page, wanted: string): Promise<void> {
 describe('the keyboard', () => {
   test('walks through Items in the order of the page, and into an item', async () => {
     const { page } = await openSignedIn(world);
-    await goTo(page, `items?user=${USER}&reference_prefix=order-1001`);
+    await goTo(page, `items?user=${USER}&q=order-1001`);
     await page.getByRole('link', { name: /…/ }).waitFor();
     await waitForFocus(page, 'H1 Items');
     const walked: string[] = [];
@@ -70,7 +79,7 @@ describe('the keyboard', () => {
     }
     const link = (await page.getByRole('link', { name: /…/ }).textContent()) ?? '';
     expect(walked).toEqual([
-      ...['BUTTON Erase a reference', 'SELECT user', 'INPUT reference_prefix', 'BUTTON Search'],
+      ...['BUTTON Export as CSV', 'INPUT q', 'SELECT user', 'BUTTON Search'],
       ...['SUMMARY More fields', 'SECTION Items', `A ${link}`],
     ]);
     await page.keyboard.press('Enter');
@@ -83,7 +92,10 @@ describe('the keyboard', () => {
     await page.getByRole('button', { name: 'New credential' }).press('Enter');
     expect(await focused(page)).toBe('INPUT name');
     await page.keyboard.type('by-keyboard');
-    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    expect(await page.getByLabel('Role').inputValue()).toBe('');
+    await page.getByLabel('Role').selectOption('store');
+    await page.getByLabel('Name').press('Enter');
     await waitForFocus(page, 'DIV Secret of the credential.');
     for (const next of ['BUTTON Copy', 'BUTTON I have kept it']) {
       await page.keyboard.press('Tab');
@@ -140,17 +152,17 @@ describe('the place', () => {
   test('has the filters, also on the way back', async () => {
     const { page } = await openSignedIn(world);
     await goTo(page, 'items');
-    const reference = page.getByLabel('Reference starts with');
+    const search = page.getByLabel('Token, or start of a reference');
     for (const wanted of ['order-1001', 'order-1002']) {
-      await reference.fill(wanted);
-      await reference.press('Enter');
-      await page.waitForURL((url) => url.hash === `#/items?reference_prefix=${wanted}`);
+      await search.fill(wanted);
+      await search.press('Enter');
+      await page.waitForURL((url) => url.hash === `#/items?q=${wanted}`);
       await page.getByText('1 shown; there are no more.').waitFor();
       await page.getByRole('cell', { name: wanted }).waitFor();
     }
     await page.goBack();
     await page.getByRole('cell', { name: 'order-1001' }).waitFor();
-    expect(await reference.inputValue()).toBe('order-1001');
+    expect(await search.inputValue()).toBe('order-1001');
   });
 
   test('has a day of the log, which is exported whole', async () => {
@@ -163,11 +175,12 @@ describe('the place', () => {
     expect(await page.getByLabel('At or after').inputValue()).toEndWith('T00:00');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Export all that match' }).click(),
+      page.getByRole('button', { name: 'Export as CSV' }).click(),
     ]);
-    const lines = (await Bun.file(await download.path()).text()).trimEnd().split('\n');
-    await page.getByText(`${lines.length} entries saved`).waitFor();
-    expect(lines.join()).toContain('"endpoint.create"');
+    const [names, ...lines] = (await Bun.file(await download.path()).text()).trimEnd().split('\r\n');
+    await page.getByText(`${lines.length} rows saved`).waitFor();
+    expect(names).toContain('id,time,action,outcome,actor');
+    expect(lines.join()).toContain(',endpoint.create,success,');
   });
 
   test('of a list goes on where its page ends', async () => {
@@ -177,6 +190,8 @@ describe('the place', () => {
     await page.getByRole('button', { name: 'Show more' }).click();
     await page.getByText(`${ITEMS} shown; there are no more.`).waitFor();
     expect(await page.getByRole('row').count()).toBe(ITEMS + 1);
+    const times = await page.locator('tbody td[data-title="Stored"] time').evaluateAll(datesOf);
+    expect(times).toEqual(times.toSorted().reverse());
   });
 });
 
@@ -200,6 +215,30 @@ test('a webhook that failed is told in words, and called again', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Deliver again' }).click();
   await page.getByText('The webhook is being called.', { exact: true }).waitFor();
   await page.getByRole('region', { name: 'Calls of the webhook' }).getByRole('row').nth(2).waitFor();
+});
+
+test('a connection is made with the key of a third party, which is shown nowhere', async () => {
+  const { page, faults } = await openSignedIn(world);
+  await goTo(page, 'connections');
+  await page.getByRole('button', { name: 'New connection' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Id', { exact: true }).fill('pay');
+  await dialog.getByLabel('Address').fill('https://api.pay.example/v1');
+  await dialog.getByLabel('Value of the header').fill('Bearer sk_test_example');
+  await dialog.getByText('More fields').click();
+  await dialog.getByRole('group', { name: 'Only these methods' }).getByLabel('POST').check();
+  await dialog.getByLabel('Only these paths').fill('/charges, /refunds');
+  await dialog.getByRole('button', { name: 'New connection' }).click();
+  await page.getByRole('row', { name: 'pay' }).getByText('Only these paths: /charges, /refunds').waitFor();
+  expect(await page.content()).not.toContain('sk_test_example');
+  expect(await world.owner.sdk.connections.get({ id: 'pay' })).toMatchObject({
+    ...{ base_url: 'https://api.pay.example/v1', headers: ['Authorization'], methods: ['POST'] },
+    paths: ['/charges', '/refunds'],
+  });
+  await page.getByRole('row', { name: 'pay' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('None yet.').waitFor();
+  expect(faults).toEqual([]);
 });
 
 test('who opens the guide or the reference stays signed in', async () => {
@@ -232,6 +271,30 @@ test('an additional field has its type, in the preview and in what is saved', as
   ]);
 });
 
+test('colours are picked, and a logo is chosen and removed, in the preview and in what is saved', async () => {
+  const { forms } = world.owner.sdk;
+  await forms.create({ form_id: 'with-logo' });
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'form?id=with-logo');
+  const preview = page.frameLocator('iframe');
+  await preview.getByLabel('Card number').waitFor();
+  await page.getByLabel('Pick: Colour of button and focus').fill('#aa00cc');
+  const [buffer, name, mimeType] = [Buffer.from(LOGO, 'base64'), 'logo.png', 'image/png'];
+  await page.getByLabel('Logo').setInputFiles({ name, mimeType, buffer });
+  await preview.locator(`img[src*="${LOGO.slice(0, 40)}"]`).waitFor();
+  const save = async () => {
+    const stored = page.waitForResponse(
+      (reply) => reply.request().method() === 'PUT' && reply.url().endsWith('/with-logo'),
+    );
+    await page.getByRole('button', { name: 'Save' }).click();
+    await stored;
+    return (await forms.get({ form_id: 'with-logo' })).theme;
+  };
+  expect(await save()).toEqual({ primary_color: '#aa00cc', logo_image: LOGO });
+  await page.getByRole('button', { name: 'Remove the logo' }).click();
+  expect(await save()).toEqual({ primary_color: '#aa00cc' });
+});
+
 test('the preview of a form is one draft, which follows what was typed and is deleted with the page', async () => {
   const { forms, audit } = world.owner.sdk;
   const { page } = await openSignedIn(world);
@@ -239,7 +302,7 @@ test('the preview of a form is one draft, which follows what was typed and is de
   await page.frameLocator('iframe').getByLabel('Card number').waitFor();
   const sent: string[] = [];
   page.on('request', (request) => request.method() !== 'GET' && sent.push(request.method()));
-  await page.getByLabel('Colour of button and focus').focus();
+  await page.getByLabel('Colour of button and focus', { exact: true }).focus();
   await page.clock.install();
   for (const letter of 'red') {
     await page.keyboard.type(letter);
@@ -275,6 +338,8 @@ describe('a credential with few rights', () => {
     ['capture:write'],
     ['form:write'],
     ['job:read'],
+    ['connection:read'],
+    ['connection:write'],
     ['audit:read'],
     ['usage:read'],
     ['cert:write'],
@@ -342,6 +407,7 @@ describe.each([
       ['keys', 'Delete key'],
       [`items?user=${USER}`, 'Erase a reference'],
       ['retrieve', 'New endpoint'],
+      [`item?${new URLSearchParams({ user: USER, token, reference: 'order-1000' })}`, 'Make a link'],
       ['credentials', 'New credential'],
       ['preferences', 'Set a preference'],
     ] as const) {
@@ -371,6 +437,30 @@ describe('a phone', () => {
     await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Forms' }).click();
     await page.getByRole('heading', { name: 'Forms' }).waitFor();
     await page.getByRole('navigation', { name: 'Menu' }).waitFor({ state: 'hidden' });
+  });
+
+  test('has what destroys below the content of a screen, and behind all else in a row', async () => {
+    const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
+    await world.owner.sdk.credentials.create({ name: 'on a phone', scopes: ['vault:list'] });
+    const found: string[] = [];
+    for (const place of [
+      ...['keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'rules', 'jobs', 'credentials'],
+      ...['connections', 'certificates', 'preferences'],
+    ]) {
+      await goTo(page, place);
+      const above = await page.locator('.screen-head .danger').count();
+      const first = await page.locator('.actions > .danger:first-child:not(:last-child)').count();
+      found.push(...(above + first > 0 ? [place] : []));
+    }
+    await goTo(page, `items?user=${USER}`);
+    await page.getByRole('link', { name: /…/ }).first().click();
+    await page.getByRole('heading', { name: /^Item ./ }).waitFor();
+    const [remove, log] = await Promise.all([
+      page.getByRole('button', { name: 'Delete' }).boundingBox(),
+      page.getByRole('heading', { name: 'Log' }).boundingBox(),
+    ]);
+    expect(remove?.y).toBeGreaterThan(log?.y ?? Number.POSITIVE_INFINITY);
+    expect(found).toEqual([]);
   });
 
   test('has buttons that a finger hits, none beyond its edge', async () => {

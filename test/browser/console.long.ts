@@ -11,7 +11,18 @@ const HOSTILE = '<img src=x onerror=document.title=1>';
 const CARD = { card_number: '4111111111111111', expiry: '12/29', card_holder: HOSTILE };
 const SCREENS = [
   ...['', 'keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'form', 'form?id=donation', 'rules'],
-  ...['rule', 'rule?id=short-year', 'jobs', 'credentials', 'certificates', 'log', 'usage', 'preferences'],
+  ...[
+    'rule',
+    'rule?id=short-year',
+    'jobs',
+    'connections',
+    'credentials',
+    'certificates',
+    'readings',
+    'log',
+    'usage',
+    'preferences',
+  ],
 ];
 
 declare const document: {
@@ -38,6 +49,7 @@ beforeAll(async () => {
     ],
   });
   await sdk.certificates.createCsr({ cn: 'shop.example' });
+  await sdk.connections.create({ id: 'pay', base_url: 'https://api.pay.example', paths: ['/charges'] });
   await world.capture({ unique_id: 'shown-in-console' });
 });
 
@@ -173,7 +185,7 @@ describe('a person at work', () => {
     expect(page.url()).not.toContain(PASSPHRASE);
     await page.goBack();
     await page.goForward();
-    await page.getByRole('cell', { name: 'decrypt' }).waitFor();
+    await page.getByRole('cell', { name: 'Read', exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -252,6 +264,7 @@ describe('a person at work', () => {
     await goTo(page, 'credentials');
     await page.getByRole('button', { name: 'New credential' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('charger');
+    await page.getByRole('dialog').getByLabel('Role').selectOption('charge');
     await page.getByRole('dialog').getByRole('button', { name: 'New credential' }).click();
     await page.getByText('Shown once').waitFor();
     const made = (await world.owner.sdk.credentials.list()).find(({ name }) => name === 'charger');

@@ -7,8 +7,7 @@ import {
   heardAll,
   input,
   NUMBER,
-  open,
-  pageOf,
+  openMarkup,
   revealOf,
   type ShopWindow,
 } from './elements-page.ts';
@@ -27,19 +26,6 @@ function cardIn(number: string, code = ''): string {
   const { url, secret } = endpoint;
   return `<vault-card-number class="field" url="${url}" secret="${secret}" ${number}></vault-card-number>
 <vault-card-cvc class="field" url="${url}" ${code}></vault-card-cvc>`;
-}
-
-/** Opens a page with this markup, which hears all events of its elements. */
-function show(body: string): Promise<{ readonly page: Page; readonly faults: string[] }> {
-  return open(
-    world,
-    pageOf(
-      world,
-      body,
-      `for (const name of ['ready', 'submit', 'error']) addEventListener('vault-' + name, ({ detail }) => heard.push([name, detail]), true);
-import('${world.url}/forms/vault-forms.js');`,
-    ),
-  );
 }
 
 /** Sets attributes of an element in one task; null removes one. */
@@ -61,7 +47,7 @@ async function warned(faults: readonly string[], count: number): Promise<readonl
 
 describe('a change after ready', () => {
   test('of reference and metadata applies to what is stored', async () => {
-    const { page, faults } = await show(cardIn('reference="before" locale="en"'));
+    const { page, faults } = await openMarkup(world, cardIn('reference="before" locale="en"'));
     await allReady(page, 2);
     await change(page, 'vault-card-number', { reference: 'after', metadata: 'plan=gold' });
     await allReady(page, 4);
@@ -82,7 +68,7 @@ describe('a change after ready', () => {
   });
 
   test('of locale and theme applies to how fields are shown, and their removal too', async () => {
-    const { page, faults } = await show(cardIn('locale="en"'));
+    const { page, faults } = await openMarkup(world, cardIn('locale="en"'));
     await allReady(page, 2);
     const label = () => input(page, 'vault-card-cvc').getAttribute('aria-label');
     const colour = () =>
@@ -101,7 +87,7 @@ describe('a change after ready', () => {
   });
 
   test('of the URL leads to another endpoint, whose secret comes with it', async () => {
-    const { page } = await show(cardIn('reference="r" locale="en"'));
+    const { page } = await openMarkup(world, cardIn('reference="r" locale="en"'));
     await allReady(page, 2);
     const { url, secret } = await world.capture();
     await change(page, 'vault-card-number', { url, secret });
@@ -116,7 +102,7 @@ describe('a change after ready', () => {
   });
 
   test('of what a value of an item shows applies', async () => {
-    const { page, faults } = await show(await revealOf(world, 'shown'));
+    const { page, faults } = await openMarkup(world, await revealOf(world, 'shown'));
     await page.frameLocator('iframe').getByText('•••• •••• •••• 1111').waitFor();
     await change(page, 'vault-reveal', { locale: 'de' });
     await page.frameLocator('iframe').getByRole('button', { name: 'Anzeigen' }).waitFor();
@@ -130,7 +116,7 @@ describe('a change after ready', () => {
       ['{"color":"blurple"}', 'The member "color" of the option "theme" is not allowed'],
       ['color: red', 'The attribute "theme" must be a JSON object'],
     ] as const) {
-      const { page, faults } = await show(cardIn('locale="en"'));
+      const { page, faults } = await openMarkup(world, cardIn('locale="en"'));
       await allReady(page, 2);
       await input(page, 'vault-card-number').fill(NUMBER);
       await change(page, 'vault-card-number', { theme });
@@ -142,7 +128,7 @@ describe('a change after ready', () => {
   });
 
   test('gives no script the secret', async () => {
-    const { page } = await show(cardIn('locale="en"'));
+    const { page } = await openMarkup(world, cardIn('locale="en"'));
     await allReady(page, 2);
     const seen = await page.locator('vault-card-number').evaluate((element) => {
       const names = [...Object.getOwnPropertyNames(element), 'secret'];
@@ -194,12 +180,12 @@ describe('the console warns of attributes', () => {
     ],
   ];
   test.each(rows)('%s', async (_, markup, advice) => {
-    const { faults } = await show(markup());
+    const { faults } = await openMarkup(world, markup());
     expect(await warned(faults, 1)).toContain(advice);
   });
 
   test('once, and also of those that come later', async () => {
-    const { page, faults } = await show(cardIn('locale="en"'));
+    const { page, faults } = await openMarkup(world, cardIn('locale="en"'));
     await allReady(page, 2);
     await Bun.sleep(1_500);
     expect(faults).toEqual([]);

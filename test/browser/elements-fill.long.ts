@@ -127,7 +127,7 @@ describe.each([[['input', 'change']], [['input']], [['change']]])(
       await put(page, '#f3', 'Ada Lovelace', events);
       expect(await page.evaluate(() => window.heard)).toContainEqual([
         'change',
-        { field: 'card-number', state: 'complete', brand: 'visa', error: '' },
+        { field: 'card-number', state: 'complete', brand: 'visa', error: '', message: '' },
       ]);
       await page.getByRole('button').click();
       const { token } = await heard(page, 'reply');

@@ -9,7 +9,7 @@ import {
   input,
   NUMBER,
   open,
-  pageOf,
+  openMarkup,
   revealOf,
   type ShopWindow,
 } from './elements-page.ts';
@@ -26,17 +26,10 @@ beforeEach(async () => {
 describe('in markup', () => {
   test('fields with one URL are one group, and an IBAN is checked', async () => {
     const { url, secret } = endpoint;
-    const { page, faults } = await open(
+    const { page, faults } = await openMarkup(
       world,
-      pageOf(
-        world,
-        `<vault-iban class="field" url="${url}"></vault-iban>
+      `<vault-iban class="field" url="${url}"></vault-iban>
 <vault-card-holder class="field" url="${url}" secret="${secret}" reference="order-2" locale="de" metadata="plan=gold"></vault-card-holder>`,
-        `import '${world.url}/forms/vault-forms.js';
-for (const element of document.querySelectorAll('vault-iban, vault-card-holder')) {
-  for (const name of ['ready', 'submit', 'error', 'change']) element.addEventListener('vault-' + name, ({ detail }) => heard.push([name, detail]));
-}`,
-      ),
     );
     await allReady(page, 2);
     expect(await page.locator('vault-card-holder').getAttribute('secret')).toBeNull();
@@ -84,16 +77,8 @@ for (const element of document.querySelectorAll('vault-iban, vault-card-holder')
 <vault-card-expiry class="field" url="${url}"></vault-card-expiry><vault-card-cvc class="field" url="${url}"></vault-card-cvc>`;
   }
 
-  function cardPage(body: string): Promise<{ readonly page: Page; readonly faults: string[] }> {
-    return open(
-      world,
-      pageOf(
-        world,
-        `<div id="here">${body}</div><div id="there"></div>`,
-        `import '${world.url}/forms/vault-forms.js';
-for (const name of ['ready', 'submit', 'error']) addEventListener('vault-' + name, ({ detail }) => heard.push([name, detail]), true);`,
-      ),
-    );
+  function cardPage(body: string): ReturnType<typeof openMarkup> {
+    return openMarkup(world, `<div id="here">${body}</div><div id="there"></div>`);
   }
 
   /** Types into all fields that there are, and sends them; gives the item. */

@@ -87,6 +87,16 @@ export async function open(
   return { page, faults };
 }
 
+/** Opens a page with this markup, which hears the events of its elements. */
+export function openMarkup(
+  world: FormsWorld,
+  body: string,
+): Promise<{ readonly page: Page; readonly faults: string[] }> {
+  const script = `for (const name of ['ready', 'change', 'submit', 'error']) addEventListener('vault-' + name, ({ detail }) => heard.push([name, detail]), true);
+import('${world.url}/forms/vault-forms.js');`;
+  return open(world, pageOf(world, body, script));
+}
+
 /** All events with a name that the page has heard, once there are so many. */
 export async function heardAll(
   page: Page,

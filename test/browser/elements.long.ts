@@ -7,6 +7,8 @@ import {
   FIELDS,
   groupOf,
   heard,
+  heardAll,
+  input,
   NUMBER,
   open,
   type ShopWindow,
@@ -49,7 +51,10 @@ describe('a group', () => {
     }
     // The address of a frame holds the secret only until the frame has read it.
     expect(await page.locator('iframe').first().getAttribute('src')).toBeNull();
-    expect(events).toContainEqual(['change', { field: 'card-cvc', state: 'complete', brand: '', error: '' }]);
+    expect(events).toContainEqual([
+      'change',
+      { field: 'card-cvc', state: 'complete', brand: '', error: '', message: '' },
+    ]);
     const first = page.frameLocator('iframe').first().getByRole('textbox');
     expect(await first.inputValue()).toBe('');
     expect(faults).toEqual([]);
@@ -70,15 +75,47 @@ describe('a group', () => {
     await page.frameLocator('#f0 iframe').getByRole('textbox').fill('4111 1111 1111 1112');
     await page.getByRole('button').click();
     expect(await heard(page, 'failed')).toEqual({ status: 0, code: 'form_invalid' });
+    const message = 'This card number is not valid.';
     expect(await page.evaluate(() => window.heard)).toContainEqual([
       'change',
-      { field: 'card-number', state: 'invalid', brand: 'visa', error: 'number_bad' },
+      { field: 'card-number', state: 'invalid', brand: 'visa', error: 'number_bad', message },
     ]);
     const frame = page.frameLocator('#f0 iframe');
     expect(await frame.getByRole('textbox').getAttribute('aria-invalid')).toBe('true');
-    expect(await frame.getByRole('alert').textContent()).toBe('This card number is not valid.');
+    expect(await frame.getByRole('alert').textContent()).toBe(message);
     expect(await frame.locator('html').getAttribute('lang')).toBe('en');
     expect(await axeFaults(page)).toEqual([]);
+  });
+
+  test('tells what a check has found, in the language of the group', async () => {
+    const { page } = await open(world, groupOf(world, endpoint, { locale: 'de' }));
+    await allReady(page);
+    await input(page, '#f0').fill('4111');
+    await input(page, '#f1').fill('01/20');
+    await input(page, '#f2').fill('12');
+    // The focus is in a field, whose check is reported all the same.
+    await page.evaluate(() => {
+      window.heard.splice(0);
+      for (const handle of window.handles) {
+        handle.validate();
+      }
+    });
+    const changes = await heardAll(page, 'change', FIELDS.length);
+    const found = changes.map(({ field, state, error, message }) => [field, state, error, message]);
+    expect(found.sort()).toEqual([
+      ['card-cvc', 'invalid', 'cvv_bad', 'Die Prüfnummer hat 3 Ziffern.'],
+      ['card-expiry', 'invalid', 'expiry_past', 'Diese Karte ist abgelaufen.'],
+      ['card-holder', 'empty', 'required', 'Namen auf der Karte eingeben.'],
+      ['card-number', 'partial', 'number_short', 'Diese Kartennummer ist nicht vollständig.'],
+    ]);
+    await input(page, '#f1').fill('01/39');
+    await page.waitForFunction(() =>
+      window.heard
+        .map(([, detail]) => Object(detail))
+        .some(
+          ({ field, state, message }) => field === 'card-expiry' && state === 'complete' && message === '',
+        ),
+    );
   });
 
   test('tells the vault’s own refusal by its code', async () => {

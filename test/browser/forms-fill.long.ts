@@ -67,6 +67,7 @@ const FORMS: Readonly<
       routing_number: '110000000',
       account_type: 'savings',
       account_holder: 'Ada Lovelace',
+      last_four: '6789',
     },
   },
   custom: {

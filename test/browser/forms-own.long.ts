@@ -1,6 +1,7 @@
 /** Forms that the owner's script draws, and a form that only asks for the code of a stored card. */
 import { beforeEach, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import type { FormSettings } from '../../server/form/schema.ts';
 import { type Embedding, type Shown, showForm } from './forms-shop.ts';
 import { openFormsWorld, USER } from './forms-world.ts';
 import { useWorld } from './use-world.ts';
@@ -27,8 +28,8 @@ beforeEach(async () => {
   page = await world.page();
 });
 
-function ownForm(script = OWN): Promise<string> {
-  return world.form('custom', { embedded_js: Buffer.from(script).toString('base64') });
+function ownForm(script = OWN, settings: FormSettings = {}): Promise<string> {
+  return world.form('custom', { ...settings, embedded_js: Buffer.from(script).toString('base64') });
 }
 
 function show(more: Omit<Embedding, 'way'>): Promise<Shown> {
@@ -42,12 +43,19 @@ async function said({ form }: Shown): Promise<unknown> {
 
 test('the owner’s function gets an element and what it takes to store, and the page around is told', async () => {
   const endpoint = await world.capture();
-  const shown = await show({ form: await ownForm(), endpoint, reference: 'own', extra: { shop: 'main' } });
+  const form = await ownForm(OWN, {
+    ...{ force_keypad: true, hide_card: true, strip_spaces: true },
+    field_options: { card_number: { visible: false } },
+  });
+  const shown = await show({ form, endpoint, reference: 'own', extra: { shop: 'main' } });
   const known = await shown.form.locator('[data-known]').getAttribute('data-known');
   expect(JSON.parse(known ?? '')).toEqual({
     unique_id: endpoint.unique_id,
     reference: 'own',
     extra_data: { shop: 'main' },
+    ...{ submit_url: `${world.url}/v1/capture/${endpoint.unique_id}`, submit_secret: endpoint.secret },
+    ...{ testing: false, force_keypad: true, hide_card: true, disable_luhn: false, strip_spaces: true },
+    field_options: { card_number: { validate: true, visible: false } },
   });
   expect(await shown.form.locator('.vf-button').count()).toBe(0);
   await shown.form.locator('[name=card_number]').fill('4111111111111111');
@@ -58,6 +66,23 @@ test('the owner’s function gets an element and what it takes to store, and the
   expect(await world.stored(String(token), String(reference))).toEqual({
     ...{ shop: 'main', card_number: '4111111111111111', door: 'left' },
   });
+});
+
+test('a script that sends by itself has the URL and the secret, but not of an endpoint that reads', async () => {
+  const script = `window.custom_form = (element, { submit_url, submit_secret, read }) => {
+  const say = (value) => { element.append(Object.assign(document.createElement('output'), { textContent: JSON.stringify(value) })); };
+  if (submit_url === undefined) { read().then(() => say({ submit_secret: submit_secret ?? 'none' })); return; }
+  const headers = { 'X-Vault-Capture-Secret': submit_secret };
+  const body = JSON.stringify({ card_number: '4111111111111111' });
+  fetch(submit_url, { method: 'POST', headers, body }).then((reply) => reply.json()).then(say);
+};`;
+  const form = await ownForm(script);
+  const endpoint = await world.capture();
+  const { token } = Object(await said(await show({ form, endpoint })));
+  expect(await world.stored(token, endpoint.unique_id)).toEqual({ card_number: '4111111111111111' });
+  const reader = await world.retrieve({ token, reference: endpoint.unique_id });
+  const item = await show({ form, endpoint: reader, token, reference: endpoint.unique_id });
+  expect(await said(item)).toEqual({ submit_secret: 'none' });
 });
 
 test('what the vault refuses rejects, the page around sends and clears it, and the item is read', async () => {

@@ -60,6 +60,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'job list': OF_ACCOUNT,
   'job show': ['j', ...OF_ACCOUNT],
   'job redeliver': ['j', ...OF_ACCOUNT],
+  'job redeliver-many': OF_ACCOUNT,
   'job cancel': ['j', ...OF_ACCOUNT],
   'recovery make': [...OF_KEY, '--threshold', '2', '--recipient', ADA, '--recipient', GRACE],
   'recovery status': ['--account', 'a', '--user', 'u'],

@@ -1,12 +1,13 @@
 /**
  * Checks deploy/ with the tools of those who will read it: promtool (of Debian's package prometheus) checks and runs the
  * rules for alerts, and parses the dashboard and the metrics; helm, where it is on the PATH, lints the chart, and must make of
- * it what the tests' own reading does. A tool that is missing is left out, in a line of its own; tests check names and
- * documents without it.
+ * it what the tests' own reading does; systemd-analyze verifies the unit, alone and with each addition. A tool that is missing is left
+ * out, in a line of its own; tests check names and documents without it.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Glob } from 'bun';
 import { renderAll } from '../helpers/metrics.ts';
 import { byName, chartValues, documentsOf, renderChart } from './chart.ts';
 
@@ -30,6 +31,26 @@ async function writeDashboardRules(): Promise<string> {
   const path = join(folder, 'dashboard.yml');
   await Bun.write(path, Bun.YAML.stringify({ groups: [{ name: 'dashboard', rules }] }));
   return path;
+}
+
+/** The unit, alone and with each addition, in folders of their own: its program is one that is there, as on a machine that has it. */
+async function writeUnits(): Promise<readonly string[]> {
+  const unit = readFileSync(join(root, 'deploy/cardvault.service'), 'utf8').replace(
+    '/usr/local/bin/bun server/main.ts',
+    process.execPath,
+  );
+  const additions = [...new Glob('*.conf').scanSync({ cwd: join(root, 'deploy/examples') })].sort();
+  return Promise.all(
+    ['', ...additions].map(async (name) => {
+      const path = join(folder, `unit-${name}`, 'cardvault.service');
+      await Bun.write(path, unit);
+      if (name !== '') {
+        const addition = readFileSync(join(root, 'deploy/examples', name), 'utf8');
+        await Bun.write(join(`${path}.d`, name), addition);
+      }
+      return path;
+    }),
+  );
 }
 
 /** A command, what it reads from its standard input, and what must be true of what it prints. */
@@ -81,6 +102,11 @@ const checks: readonly Check[] = [
     command: ['helm', 'template', '--kube-version', '1.30.0', 'cardvault', 'deploy/helm'],
     accept: hasSameDocuments,
   },
+  ...(await writeUnits()).map(
+    (path): Check => ({
+      command: ['systemd-analyze', 'verify', '--man=no', '--recursive-errors=one', path],
+    }),
+  ),
 ];
 const results: boolean[] = [];
 for (const check of checks) {

@@ -69,7 +69,7 @@ const WRONG: readonly (readonly [readonly Kind[], string, readonly (string | und
     // As a part of a path the dots mean a folder: no client could send to such an endpoint, and nobody delete it.
     ['', 'iframe', 'a/b', 'ü', '{e:x}', 'a\u0000', 'x'.repeat(129), '.', '..'],
   ],
-  [KINDS, 'user', [undefined, '', 'iframe', 'a b', 'x'.repeat(129)]],
+  [KINDS, 'user', ['', 'iframe', 'a b', 'x'.repeat(129)]],
   [
     KINDS,
     'rules',

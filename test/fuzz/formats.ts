@@ -53,12 +53,21 @@ async function sealedFormats(): Promise<Format[]> {
   const open = { ...IDS, key, item: sealed.item, sad, meta, nowMs: 0 };
   const log = sealLogEntry(sealer, IDS, {
     ...{ seenLength: 0, seenTag: filled(16, 0), timeMs: 1, action: 'encrypt', source: 'vault' },
-    ...{ ip: '127.0.0.1', userAgent: 'fuzz', endpoint: 'e', credential: '', requestId: 'r', outcome: 'ok' },
+    ...{
+      ip: '127.0.0.1',
+      userAgent: 'fuzz',
+      endpoint: 'e',
+      credential: 'c',
+      credentialName: 'n',
+      requestId: 'r',
+      outcome: 'ok',
+    },
   });
   const chainKey = filled(32, 3);
   const event = { timeMs: 1, count: 1, action: 'store', outcome: 'ok', actor: 'a', ip: '::1' };
   const entry = sealAuditEntry(sealer, chainKey, IDS.aid, MARK, {
     ...event,
+    actorName: 'n',
     userAgent: 'u',
     requestId: 'r',
     object: 'o',

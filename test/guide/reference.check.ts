@@ -3,12 +3,14 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { callsOf, readApi } from '../../scripts/reference/document.ts';
 import { commandOf } from '../../scripts/reference/request.ts';
 import { exampleOf } from '../../scripts/reference/schema.ts';
+import { programOf, readExamples, sdkCallsOf } from '../../scripts/reference/typescript.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { routeErrors } from '../../server/http/route.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { openTestVault } from '../helpers/vault.ts';
 import { createClient } from '../http/client.ts';
+import { WIRES } from '../sdk/wires.ts';
 
 const client = createClient();
 const api = await readApi(new URL('../../sdk/openapi.json', import.meta.url));
@@ -38,6 +40,37 @@ test('every operation has its place, with all that it takes and all its errors',
       [],
     ]);
   }
+});
+
+describe('the TypeScript of an operation', async () => {
+  const examples = await readExamples(new URL('../../docs/sdk.md', import.meta.url));
+
+  /** Whether a request is one of the operation; forms of both kinds have the same calls. */
+  const isOf = (request: string, { method, path = '' }: (typeof calls)[number]): boolean => {
+    const [sent, target = ''] = request.split(/[ ?]/);
+    const pattern = path.replace('/capture/iframe', '/retrieve/iframe').replaceAll(/\{(\w+)\}/g, '[^/]+');
+    // `forms.get` reads one of the list.
+    return sent === method && (new RegExp(`^${pattern}$`).test(target) || target === '/v1/retrieve/iframe');
+  };
+
+  test('is that of the SDK which sends it', () => {
+    for (const call of calls.filter(({ path }) => path !== undefined && !path.startsWith('/v1/relay/'))) {
+      const names = sdkCallsOf(call);
+      expect([call.operationId, names.length > 0]).toEqual([call.operationId, true]);
+      for (const name of names) {
+        expect([name, WIRES[name] !== undefined && isOf(WIRES[name].request, call)]).toEqual([name, true]);
+      }
+    }
+  });
+
+  test('stands beside the request', async () => {
+    for (const call of calls) {
+      const section = await sectionOf(call.tags[0] ?? '', call.operationId);
+      const [, shown = ''] = section.split('aria-label="TypeScript"><code>');
+      const text = shown.split('</code>')[0]?.replaceAll(/<[^>]*>/g, '') ?? '';
+      expect(text.trimEnd()).toBe(Bun.escapeHTML(programOf(call, examples)));
+    }
+  });
 });
 
 test('the example of a reply is one', () => {

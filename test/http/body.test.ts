@@ -89,10 +89,10 @@ describe('400', () => {
     ['{"usr":"u1"}', 'unknown_parameter', 'body.usr'],
     ['{"user":"u1","unknown":[1e400]}', 'unknown_parameter', 'body.unknown'],
     ['{"user":"u1","4111111111111111":1}', 'unknown_parameter', 'body'],
-    ['{"user":"u1","user":"u1"}', 'invalid_json', undefined],
-    ['user=u1', 'invalid_json', undefined],
-    [deep(64), 'json_too_deep', undefined],
-    [deep(30_000), 'json_too_deep', undefined],
+    ['{"user":"u1","user":"u1"}', 'invalid_json', 'body'],
+    ['user=u1', 'invalid_json', 'body'],
+    [deep(64), 'json_too_deep', 'body'],
+    [deep(30_000), 'json_too_deep', 'body'],
   ];
   test.each(refused)('POST /v1/key %#', async (body, code, field) => {
     const answer = await createClient().send('POST', KEY, { body });

@@ -47,6 +47,17 @@ test('aliases and both places of the passphrase are shown', () => {
   expect(names).toEqual(expect.arrayContaining([...numbers, ...others]));
 });
 
+test('the second name of a key comes first and is required, and the other is its alias', () => {
+  const { parameters = [] } = document.paths['/vault']?.['post'] ?? {};
+  expect((parameters as readonly object[]).slice(0, 2)).toMatchObject([
+    { name: 'key', required: true },
+    { name: 'user', required: false },
+  ]);
+  const { properties, required } = document.components.schemas['CreateKey'] ?? {};
+  expect(Object.keys(Object(properties)).slice(0, 2)).toEqual(['key', 'user']);
+  expect(required).toEqual(['key']);
+});
+
 test('the marks that only the code needs stay out of it', () => {
   expect(text).not.toContain('patternProperties');
   expect(text).not.toContain('$id');

@@ -3,6 +3,7 @@ import type { Health } from '../../server/http/health.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from './client.ts';
 import { stub } from './stub-endpoints.ts';
+import { createStubParts } from './stub-parts.ts';
 
 const NOBODY = { headers: { authorization: '' } };
 
@@ -63,6 +64,15 @@ describe('the landing page', () => {
     }
   });
 
+  test('says what comes first: a key, and a card', async () => {
+    const { text } = await ask('text/html');
+    const steps = [...text.matchAll(/<li><a href="([^"]+)">([^<]+)<\/a>/g)].map(([, ...step]) => step);
+    expect(steps).toEqual([
+      ['/console#/keys', 'Make a key'],
+      ['/guide/quick-start#4-store-a-card', 'Store a card'],
+    ]);
+  });
+
   test.each(['', '*/*', 'application/json', 'application/json, text/html;q=0.9'])(
     'is an unknown path for %p',
     async (accept) => {
@@ -71,6 +81,17 @@ describe('the landing page', () => {
       expect(answer.error.code).toBe('not_found');
     },
   );
+});
+
+test.each([
+  [{}, {}],
+  [{ hasAdmin: true }, { api: 'https://vault.test' }],
+  [{ formsUrl: 'https://forms.test' }, { forms: 'https://forms.test' }],
+])('the console of %p links to other people at %p', async (settings, origins) => {
+  const { http } = createStubParts();
+  const client = createClient({ http: { ...http, ...settings } });
+  const answer = await client.send('GET', '/console/origins', NOBODY);
+  expect(JSON.parse(answer.text)).toEqual(origins);
 });
 
 test('pages take GET and HEAD alone', async () => {

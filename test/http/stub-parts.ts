@@ -23,6 +23,7 @@ import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { UsageReports } from '../../server/usage/usage.ts';
 import type { Utility } from '../../server/utility/utility.ts';
+import type { AccessListing } from '../../server/vault/access.ts';
 import type { Batches } from '../../server/vault/batch/batches.ts';
 import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
@@ -247,6 +248,10 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       record: async (noted) => {
         recorded.push(noted);
       },
+    }),
+    accessListing: stub<AccessListing>({
+      list: note('listAccess', () => ({ entries: [], nextToken: undefined })),
+      listAll: note('listAllAccess', () => streamOf('[]')),
     }),
     auditListing: stub<AuditListing>({
       list: note('listAudit', () => ({ entries: [], nextToken: 'more' })),

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob, YAML } from 'bun';
 import { SERVER_SETTING_NAMES } from '../../server/config/settings.ts';
+import { serviceOf } from '../helpers/unit.ts';
 
 const root = join(import.meta.dir, '..', '..');
 function read(path: string): Promise<string> {
@@ -167,6 +168,32 @@ test('who is trusted to name the source of a request is one address, whatever is
   }
   expect(found.length).toBe(3);
   expect(found.filter((range) => range.includes('/') && !range.endsWith('/32'))).toEqual([]);
+});
+
+describe('under systemd', () => {
+  test('a reload replaces the processes, and nothing that is installed needs bun', async () => {
+    const unit = await read('deploy/cardvault.service');
+    expect(unit).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
+    const commands = unit.split('\n').filter((line) => line.startsWith('#     '));
+    expect(commands.length).toBeGreaterThan(5);
+    expect(commands.filter((line) => /command -v bun/.test(line))).toEqual([]);
+  });
+
+  test('certificate and key are credentials, which the user of the unit can read', async () => {
+    const texts = ['deploy/cardvault.service', 'deploy/examples/tls.conf'].map(read);
+    const { environment, credentials } = serviceOf(
+      await Promise.all(texts),
+      '/run/credentials/cardvault.service',
+    );
+    for (const [setting, name] of [
+      ['VAULT_MASTER_KEY_FILE', 'master-key'],
+      ['VAULT_TLS_CERT_FILE', 'tls.pem'],
+      ['VAULT_TLS_KEY_FILE', 'tls.key'],
+    ] as const) {
+      expect(environment[setting]).toBe(`/run/credentials/cardvault.service/${name}`);
+      expect(credentials.get(name)).toBe(`/etc/cardvault/${name}`);
+    }
+  });
 });
 
 describe('with compose', () => {

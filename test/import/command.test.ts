@@ -47,6 +47,19 @@ describe('a CSV file', () => {
     expect(statSync(`${path}.import`).mode & 0o777).toBe(0o600);
   });
 
+  test('may have columns whose names have commas and quotes', async () => {
+    const path = fileOf('"Number, full","Name ""as printed"", if any",Plan\n4111111111111111,Ada,gold\n');
+    const map = [
+      'card_number="Number, full" , card_holder="Name ""as printed"", if any"',
+      'metadata.plan="Plan"',
+    ].flatMap((pairs) => ['--map', pairs]);
+    const { user, line } = await into(path, ...map);
+    expect((await runCommand(line, { vault })).out).toBe('Imported 1 item.\n');
+    expect(await itemsOf(user)).toMatchObject([
+      { metadata: { plan: 'gold' }, data: { card_number: '4111111111111111', card_holder: 'Ada' } },
+    ]);
+  });
+
   test('needs no map where its columns have the names of parts', async () => {
     const path = fileOf('number,reference,ttl,algorithm,metadata.a\n4111111111111111,r,P1D,uuid,b\n');
     const { user, line } = await into(path);
@@ -318,6 +331,14 @@ describe('a command line is refused', () => {
     ['with a long delimiter', ['cards.csv', '--delimiter', ';;'], '--delimiter must be one character'],
     ['with other tokens', ['cards.csv', '--tokens', 'new'], '--tokens must be keep.'],
     ['with half a map', ['cards.csv', '--map', 'number'], '--map must be NAME=COLUMN'],
+    [
+      'with a comma outside of quotes',
+      ['cards.csv', '--map', 'number=PAN, full'],
+      '--map must be NAME=COLUMN',
+    ],
+    ['with an open quote', ['cards.csv', '--map', 'number="PAN, full'], '--map must be NAME=COLUMN'],
+    ['with a comma at its end', ['cards.csv', '--map', 'number=PAN,'], '--map must be NAME=COLUMN'],
+    ['with an empty column', ['cards.csv', '--map', 'number=""'], '--map must be NAME=COLUMN'],
     ['with a part twice', ['cards.csv', '--map', 'a=b,a=c'], '--map must be NAME=COLUMN'],
     [
       'with a number as a part',

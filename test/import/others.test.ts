@@ -91,11 +91,11 @@ describe('an export of a payment service', () => {
 describe('a map of lines of JSON', () => {
   test('reads members, items of lists and names with dots, and keeps values digit by digit', async () => {
     const path = imports.fileOf(
-      '{"card":{"pans":["4111111111111111"]},"a.b":"dotted","id":12345678901234567890,"amount":1.10,"on":true,"none":null}\n',
+      '{"card":{"pans":["4111111111111111"]},"a.b":"dotted","c,d":"parted","id":12345678901234567890,"amount":1.10,"on":true,"none":null}\n',
       'ndjson',
     );
     const map =
-      'number=card.pans.0,dotted=a.b,amount=amount,reference=id,metadata.on=on,metadata.id=id,none=none,more=card';
+      'number=card.pans.0,dotted=a.b,parted="c,d",amount=amount,reference=id,metadata.on=on,metadata.id=id,none=none,more=card';
     const { user, line } = await imports.into(path, '--map', map);
     expect((await runCommand(line, { vault })).code).toBe(0);
     const [item] = await imports.itemsOf(user);
@@ -105,7 +105,7 @@ describe('a map of lines of JSON', () => {
     });
     const { token = '', reference = '' } = item ?? {};
     expect(await imports.account.open(user, token, { reference })).toBe(
-      '{"number":"4111111111111111","dotted":"dotted","amount":1.10,"more":{"pans":["4111111111111111"]}}',
+      '{"number":"4111111111111111","dotted":"dotted","parted":"parted","amount":1.10,"more":{"pans":["4111111111111111"]}}',
     );
   });
 

@@ -75,7 +75,8 @@ describe('creating a key', () => {
     const names = ['', 'a'.repeat(129), 'iframe', 'a b', 'ä', 'a/b', 'a\n', 'a,b', 'a\u0000', 7, null, ['a']];
     for (const body of [...names.map((user) => ({ user, passphrase: PASSPHRASE })), '', '{}']) {
       const refused = await createKey(body);
-      expect([body, refused.outcome, refused.field]).toEqual([body, '400 invalid_request', 'body.user']);
+      const field = 'body.user';
+      expect([body, refused.outcome, refused.field]).toEqual([body, '400 invalid_request', field]);
     }
     for (const body of ['[]', '"x"', 'null', '7']) {
       expect((await createKey(body)).outcome).toBe('400 invalid_request');

@@ -78,6 +78,28 @@ function startWriters(old: ReadonlyMap<string, Stored>) {
   };
 }
 
+test('a restored vault lists the readings from before, also of items that are read during the backup', async () => {
+  const client = await vault.account();
+  await client.key('u');
+  const numbers = Array.from({ length: 60 }, (_, number) => String(5_000_000 + number));
+  const tokens = await Promise.all(numbers.map((number) => client.store('u', { number })));
+  for (const token of tokens) {
+    await client.open('u', token);
+  }
+  await client.send('GET', '/vault', { query: { user: 'u', decrypt_all: true }, passphrase: PASSPHRASE });
+  const before = await Array.fromAsync(client.sdk.vault.accessPages());
+  const lines = before.flatMap(({ data }) => data);
+  expect(lines).toHaveLength(120);
+  const late = Promise.all(tokens.map((token) => client.open('u', token)));
+  const { file } = await place.backup();
+  await late;
+  await restored(file, async (copy) => {
+    const after = await Array.fromAsync(inCopy(copy, client).sdk.vault.accessPages());
+    expect(after.flatMap(({ data }) => data).slice(-120)).toEqual(lines);
+  });
+  await client.sdk.keys.delete({ user: 'u', safe: false });
+});
+
 describe('the restore drill', () => {
   test('what was acknowledged before the backup began decrypts, and nothing is half there, though writers never stop', async () => {
     const before = new Map<string, Stored>();
@@ -361,6 +383,6 @@ describe('the file', () => {
     expect(await refusalOf(Buffer.alloc(0))).toBe(none);
     expect(await refusalOf(Buffer.from('{"format":"cardvault-backup","version":2}\n'))).toBe(none);
     expect(await refusalOf(Buffer.alloc(100_000, 'x'))).toBe(none);
-    expect((await place.restore(newFile())).err).toBe('FILE cannot be read.\n');
+    expect((await place.restore(newFile())).err).toBe('FILE cannot be read (ENOENT).\n');
   });
 });

@@ -133,7 +133,7 @@ async function elementFaults({ code }: CodeBlock): Promise<readonly string[]> {
 
 export const CLAIMS: readonly Claim[] = [
   {
-    page: /(?<!guides\/sandbox|recipes\/one-shop)\.md$/,
+    page: /(?<!guides\/sandbox|recipes\/one-shop|recipes\/elements-and-stripe)\.md$/,
     info: 'console',
     by: 'its words',
     faults: ({ code }) => commandFaults(code),
@@ -164,7 +164,17 @@ export const CLAIMS: readonly Claim[] = [
     info: /^(?:sh|console|text|json|js \S+|text \S+)$/,
     by: 'one-shop.long.ts, which pastes it',
   },
-  { page: /^docs\/recipes\/(?!one-shop)/, info: 'json', by: 'the block that sends it', faults: sentFaults },
+  {
+    page: /^docs\/recipes\/elements-and-stripe\.md$/,
+    info: /^(?:sh|console|text|json|ts \S+|text \S+)$/,
+    by: 'elements-and-stripe.long.ts, which pastes it',
+  },
+  {
+    page: /^docs\/recipes\/(?!one-shop|elements-and-stripe)/,
+    info: 'json',
+    by: 'the block that sends it',
+    faults: sentFaults,
+  },
   { page: /^forms\/README\.md$/, info: 'html', by: 'the element', faults: elementFaults },
   { page: /^docs\/guides\/elements\.md$/, info: 'tsx', by: 'the compiler, in blocks.check.ts' },
   { page: /^forms\/README\.md$|^docs\/sdk\.md$/, info: 'ts', by: 'the compiler, in blocks.check.ts' },

@@ -110,7 +110,10 @@ function makeFolder(folder: string): void {
   mkdirSync(folder);
   const paths = { '@cardvault/sdk': [join(ROOT, 'sdk', 'index.ts')] };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { paths } }));
-  const scripts = { vault: `cd '${ROOT}' && bun run --silent vault` };
+  const scripts = {
+    vault: `cd '${ROOT}' && bun run --silent vault`,
+    drill: `cd '${ROOT}' && bun run --silent drill`,
+  };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', scripts }));
 }
 

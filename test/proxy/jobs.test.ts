@@ -3,6 +3,7 @@ import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import type { AccountClient, Answer, Query } from '../helpers/clients.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
+import { runCommand } from '../helpers/command.ts';
 import { credentialClient } from '../helpers/credentials.ts';
 import { capture, type MadeEndpoint } from '../helpers/endpoints.ts';
 import {
@@ -219,6 +220,39 @@ describe('a job that has ended', () => {
     }
     const other = await item.account.send('POST', '/proxy/job/redeliver', { body: { next_token: 'x' } });
     expect([other.outcome, other.field]).toEqual(['400 cursor_invalid', 'body.next_token']);
+  });
+
+  test('is reported again by the operator, who says how many', async () => {
+    const item = await newItem(vault);
+    const bad = createReceiver(party, 500, 500, 200, 200);
+    for (const path of ['/o1', '/o2']) {
+      await accept(item, path, { ...bad.webhook, max_attempts: 1 });
+    }
+    await jobsDone(vault, item.account);
+    const run = (...args: readonly string[]) =>
+      runCommand(['job', 'redeliver-many', '--account', item.account.name, ...args], { vault });
+    expect((await run('--kind', 'capture')).out).toBe('0 reports will be delivered again.\n');
+    expect((await run('--before', '2020-01-01T00:00:00Z')).out).toBe('0 reports will be delivered again.\n');
+    expect((await run()).out).toBe('2 reports will be delivered again.\n');
+    await jobsDone(vault, item.account);
+    expect(bad.events()).toHaveLength(4);
+    expect(JSON.parse((await run('--json')).out)).toEqual({ redelivered: 0, complete: true });
+    for (const [option, value] of [
+      ['status', 'waiting'],
+      ['kind', 'post '],
+      ['after', 'yesterday'],
+    ] as const) {
+      const { code, err } = await run(`--${option}`, value);
+      expect([code, err]).toEqual([2, expect.stringContaining(`\`${option}\` must be`)]);
+    }
+    const { jobStore } = vault.opened.stores;
+    const repeatsNone = spyOn(jobStore, 'repeat').mockImplementation(async () => ({ kind: 'full' }));
+    const full = await run('--status', 'done');
+    repeatsNone.mockRestore();
+    expect([full.code, full.out]).toEqual([
+      1,
+      '0 reports will be delivered again. Too many jobs wait: run the command again later for the others.\n',
+    ]);
   });
 
   test('is reported again later where the account had no room, and none is left out', async () => {

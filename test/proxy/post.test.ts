@@ -204,7 +204,7 @@ describe('a request is refused, and nothing is sent or billed', () => {
   });
 
   test('without JSON, without a request, or over 1 MB', async () => {
-    expect(await refusal(() => '{"request"')).toBe('400 invalid_json');
+    expect(await refusal(() => '{"request"')).toBe('400 invalid_json body');
     expect(await refusal(() => ({ synchronous: true }))).toBe('400 invalid_request body.request');
     expect(await refusal((path) => order(path, { body: 'x'.repeat(1_100_000) }))).toBe(
       '413 body_too_large body',

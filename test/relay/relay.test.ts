@@ -95,6 +95,8 @@ describe('a relayed request', () => {
     expect(log.as<LogEntry[]>().filter(({ action }) => action === 'decrypt')).toMatchObject([
       { action: 'decrypt', source: 'proxy', outcome: 'ok' },
     ]);
+    const listed = (await item.account.sdk.vault.access({ limit: 2 })).data.map(({ token }) => token);
+    expect(listed.toSorted()).toEqual([item.token, other.token].toSorted());
   });
 
   test('is signed as its connection says', async () => {
@@ -254,10 +256,16 @@ describe('nothing is sent', () => {
   });
 
   test('without user or passphrase, or with a wrong one', async () => {
-    const [userPlace, passphrasePlace] = ['header.X-Vault-User', 'header.X-Vault-Passphrase'];
+    const passphrasePlace = 'header.X-Vault-Passphrase';
     const at = (answer: Answer) => [answer.outcome, answer.field];
-    expect(at(await refused({ body: '{}', user: '' }))).toEqual(['400 invalid_request', userPlace]);
-    expect(at(await refused({ body: '{}', user: 'other' }))).toEqual(['404 key_not_found', userPlace]);
+    expect(at(await refused({ body: '{}', user: '' }))).toEqual([
+      '400 invalid_request',
+      'header.X-Vault-User',
+    ]);
+    expect(at(await refused({ body: '{}', user: 'other' }))).toEqual([
+      '404 key_not_found',
+      'header.X-Vault-User',
+    ]);
     expect((await refused({ body: '{}', passphrase: 'a wrong one, and long' })).outcome).toBe(
       '403 passphrase_wrong',
     );
@@ -266,6 +274,17 @@ describe('nothing is sent', () => {
       body: '{}',
     });
     expect(at(bare)).toEqual(['400 invalid_request', passphrasePlace]);
+  });
+
+  test('with two different names of the key', async () => {
+    const at = (answer: Answer) => [answer.outcome, answer.field];
+    const named = (key: string, user: string) => ({ body: '{}', user, headers: { 'x-vault-key': key } });
+    expect(at(await refused(named('u', 'v')))).toEqual(['400 conflicting_parameters', 'header.X-Vault-Key']);
+    expect(at(await refused(named('v', '')))).toEqual(['404 key_not_found', 'header.X-Vault-Key']);
+    for (const user of ['', 'u']) {
+      const { headers } = await sent(named('u', user));
+      expect(JSON.stringify(headers).toLowerCase()).not.toContain('x-vault');
+    }
   });
 
   test('where the connection does not exist, or is not for it', async () => {

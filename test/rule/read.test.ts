@@ -243,7 +243,7 @@ test('trying a rule: nothing of it is stored or logged', async () => {
 
 const WRONG: readonly (readonly [unknown, string, string | undefined])[] = [
   [[], '400 invalid_request', 'body'],
-  ['{', '400 invalid_json', undefined],
+  ['{', '400 invalid_json', 'body'],
   [{ input: {} }, '400 invalid_request', 'body'],
   [{ id: 'a', operations: [SHORTEN], input: {} }, '400 invalid_request', 'body'],
   [{ operations: [SHORTEN] }, '400 invalid_request', 'body.input'],

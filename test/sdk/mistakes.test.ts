@@ -83,7 +83,7 @@ describe('a program without types hears at once of', () => {
     [
       'a passphrase of another name',
       () => loose()['keys']?.['create']?.({ user: 'shop', passPhrase: 'x' }),
-      'There is no option passPhrase: options are user, passphrase, summary.',
+      'There is no option passPhrase: options are key, user, passphrase, summary.',
     ],
     [
       'a new passphrase of another name',

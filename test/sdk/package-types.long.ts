@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installSdk, run } from '../helpers/packages.ts';
-import { README_GIVEN, readmeProgram } from './readme.ts';
+import { readmeProgram } from './readme.ts';
 import { findDeno } from './runtimes/programs.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -103,14 +103,13 @@ beforeAll(async () => {
   const declarations = Bun.file(join(folder, 'node_modules/@cardvault/sdk/dist/index.d.ts'));
   const examples = examplesOf(await declarations.text());
   expect(examples.length).toBeGreaterThan(20);
-  const given = README_GIVEN.map((name) => `declare const ${name}: string;\n`).join('');
   const files = {
     'consumer.mts': CONSUMER,
     'consumer.cts': CONSUMER,
     'consumer.ts': CONSUMER,
     [MISTAKEN]: functionsOf(Object.values(MISTAKES)),
     'examples.mts': functionsOf(examples),
-    'readme.mts': `${given}${await readmeProgram()}`,
+    'readme.mts': await readmeProgram(),
   };
   for (const [name, text] of Object.entries(files)) {
     await Bun.write(join(folder, name), text);

@@ -123,6 +123,14 @@ const VAULT: Readonly<Record<string, Wire>> = {
     call: ({ client }) => Array.fromAsync(client.vault.logPages({ ...item, limit: 1 })),
     request: 'GET /v1/vault/metadata?user=shop&token=t1&reference=r%261&limit=1',
   },
+  'vault.access': {
+    call: ({ client }) => client.vault.access({ user: 'shop', source_ip: '192.0.2.0/24', limit: 1 }),
+    request: 'GET /v1/vault/access?user=shop&source_ip=192.0.2.0%2F24&limit=1',
+  },
+  'vault.accessPages': {
+    call: ({ client }) => Array.fromAsync(client.vault.accessPages({ endpoint: 'e1' })),
+    request: 'GET /v1/vault/access?endpoint=e1',
+  },
 };
 const captured = {
   ...{ reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } },

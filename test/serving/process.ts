@@ -56,10 +56,19 @@ export function startProcess(settings: Settings): ServerProcess {
   };
 }
 
+/** The children of a thread; none of one that has ended meanwhile. */
+function childrenOfThread(pid: number, thread: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 /** The children of a process that a pattern fits, by their command lines, and that have not ended. */
 export function childrenOf(pid: number, pattern: RegExp): readonly number[] {
   return readdirSync(`/proc/${pid}/task`)
-    .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' '))
+    .flatMap((thread) => childrenOfThread(pid, thread).trim().split(' '))
     .filter((child) => child !== '' && pattern.test(readFileSync(`/proc/${child}/cmdline`, 'latin1')))
     .map(Number)
     .toSorted((a, b) => a - b);

@@ -92,7 +92,7 @@ describe('a batch', () => {
   });
 
   test.each([
-    ['no JSON', '{"user":"u","items":[{"data":}]}', '400 invalid_json undefined'],
+    ['no JSON', '{"user":"u","items":[{"data":}]}', '400 invalid_json body'],
     ['no object', '[]', '400 invalid_request body'],
     ['no user', '{"items":[{"data":{"n":"1"}}]}', '400 invalid_request body.user'],
     ['no items', '{"user":"u"}', '400 invalid_request body.items'],

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { LogEntry } from '../../sdk/index.ts';
 import { type Answer, PASSPHRASE } from '../helpers/clients.ts';
+import { credentialClient } from '../helpers/credentials.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { CARD, type Item, jobsDone, openProxyVault, proxyPost, requestTo } from '../helpers/proxy.ts';
 import { startThirdParty } from '../helpers/third-party.ts';
@@ -47,6 +48,14 @@ async function logOf(token: string, reference?: string): Promise<readonly LogEnt
     next_token = page.next_token;
   } while (next_token !== undefined);
   return entries;
+}
+/** Asserts that the readings of the account are the successful decryptions of the log of an item. */
+async function expectListed(token: string): Promise<void> {
+  const { data } = await account.sdk.vault.access({ user: 'u', limit: 1_000 });
+  const listed = data.filter((reading) => reading.token === token);
+  const used = (await logOf(token)).filter(({ action, outcome }) => `${action} ${outcome}` === 'decrypt ok');
+  expect(used.length).toBeGreaterThan(2);
+  expect(listed.map(({ user: _, token: __, ...entry }) => entry)).toEqual(used);
 }
 function facts({ action, source, outcome, actor, endpoint = '-', request_id }: LogEntry): string {
   expect(actor).toBe(account.name);
@@ -95,6 +104,7 @@ test('every way of use names its request, and the endpoint where one is used', a
   );
   await jobsDone(vault, account);
   expect((await logOf(token)).map(facts).slice(0, -1)).toEqual(expected);
+  await expectListed(token);
   for (const [way, form_type] of [
     ['capture', undefined],
     ['form', 'pcd'],
@@ -108,4 +118,38 @@ test('every way of use names its request, and the endpoint where one is used', a
     const captured = await logOf(answer.as<{ token: string }>().token, way);
     expect(captured.map(facts)).toEqual([`encrypt ${way} ok checkout ${id}`]);
   }
+});
+
+test('each use by a credential has its name, repeated attempts of an asynchronous request too', async () => {
+  const { webhook } = createReceiver(party);
+  const token = await account.store('u', { ...CARD, card_number: '5555555555554444' });
+  const scopes = ['vault:read', 'vault:update', 'proxy:send', 'job:read', 'connection:write'] as const;
+  const desk = await credentialClient(vault.handle, account, scopes);
+  const query = { user: 'u', token };
+  const item: Item = { account: desk, user: 'u', token };
+  party.script('/repeated', 503, 200);
+  await desk.open('u', token);
+  await desk.send('POST', '/vault/update', { query, passphrase: PASSPHRASE, body: { holder: 'A' } });
+  await desk.send('GET', '/vault', { query: { ...query, reference: 'wrong' }, passphrase: PASSPHRASE });
+  const accepted = await proxyPost(
+    item,
+    { request: requestTo(party.url('/repeated')), webhook },
+    { attempts: 2 },
+  );
+  expect(accepted.outcome).toBe('200');
+  await jobsDone(vault, account);
+  const entries = await logOf(token);
+  expect(entries.map(({ action, source, outcome }) => `${action} ${source} ${outcome}`)).toEqual([
+    'decrypt proxy ok',
+    'decrypt proxy ok',
+    'decrypt vault token_not_found',
+    'encrypt vault ok',
+    'decrypt vault ok',
+    'encrypt vault ok',
+  ]);
+  expect(entries.map(({ actor_name }) => actor_name)).toEqual([
+    ...Array<string>(5).fill('a test'),
+    undefined,
+  ]);
+  await expectListed(token);
 });

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { LogEntry } from '../../sdk/index.ts';
-import { type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
+import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
+import { credentialClient } from '../helpers/credentials.ts';
 import { createRetrieve, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
@@ -169,7 +170,24 @@ describe('a refused attempt on an item', () => {
     expect(await refused()).toBe(90);
   });
 
-  test('is one of at most 1,000 of an account, which leave others theirs', async () => {
+  test('is one of at most 30 of its credential, and takes none of another', async () => {
+    const token = await newItem('r');
+    const [loud, quiet] = [
+      await credentialClient(vault.handle, account, ['vault:delete']),
+      await credentialClient(vault.handle, account, ['vault:delete']),
+    ];
+    const refuse = (client: AccountClient) =>
+      client.send('DELETE', '/vault', { query: { user: 'u', token } });
+    await Promise.all(Array.from({ length: 50 }, () => refuse(loud)));
+    await Promise.all(Array.from({ length: 3 }, () => refuse(quiet)));
+    await refuse(account);
+    const actors = (await logOf(token, { reference: 'r' })).map(({ actor }) => actor);
+    const entriesBy = (client: typeof loud) =>
+      actors.filter((actor) => actor === `${account.name}/${client.made.id}`).length;
+    expect([entriesBy(loud), entriesBy(quiet), actors.length]).toEqual([30, 3, 35]);
+  });
+
+  test('is one of at most 1,000 of a caller, which leave others theirs', async () => {
     const client = await vault.account();
     await client.key('u');
     const tokens = await Promise.all(Array.from({ length: 40 }, () => newItem('r', client)));

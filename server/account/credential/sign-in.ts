@@ -76,7 +76,8 @@ export class CredentialSignIn {
       this.audit.recordSoon({ ...event, outcome: 'unauthenticated', actor: 'anonymous', object });
       throw new VaultError('unauthenticated');
     }
-    await this.audit.record({ ...event, outcome: 'success', actor: object, object });
+    const actorName = owned.record.name;
+    await this.audit.record({ ...event, outcome: 'success', actor: object, actorName, object });
     this.noteUse(owned.name);
     const verified: VerifiedCredential = { kind: 'credential', name: owned.name, digest };
     return { verified, known: owned };
@@ -135,9 +136,9 @@ export class CredentialSignIn {
 
 /** The account with those of its rights that a credential has. */
 function limited(account: Account, id: string, record: CredentialRecord): Account {
-  const { scopes, keys, ips, hosts, unmasked, expiresAtMs = Number.POSITIVE_INFINITY } = record;
+  const { name, scopes, keys, ips, hosts, unmasked, expiresAtMs = Number.POSITIVE_INFINITY } = record;
   const credential = {
-    ...{ id, scopes: new Set(scopes), keys: keys && new Set(keys) },
+    ...{ id, name, scopes: new Set(scopes), keys: keys && new Set(keys) },
     ...{ ips, hosts, expiresAtMs },
   };
   return { ...account, unmasked: account.unmasked && unmasked, credential };

@@ -9,7 +9,6 @@ const CARD =
 
 /** The credentials of the first account, and one command line that creates a key and stores a card with them. */
 function introduce({ name, password }: FirstAccount, url: string): string[] {
-  const user = `${name}:${password.expose()}`;
   return [
     '  First account, shown once:',
     `    name      ${name}`,
@@ -17,8 +16,9 @@ function introduce({ name, password }: FirstAccount, url: string): string[] {
     '',
     'Create a key and store a card:',
     '',
-    `  curl -su '${user}' ${url}/v1/key -d '{"user":"demo","passphrase":"${PASSPHRASE}"}'; echo; ` +
-      `curl -su '${user}' '${url}/v1/vault?user=demo&reference=customer-1' ` +
+    `  AUTH='${name}:${password.expose()}'; ` +
+      `curl -sSu "$AUTH" ${url}/v1/key -d '{"user":"demo","passphrase":"${PASSPHRASE}"}'; echo; ` +
+      `curl -sSu "$AUTH" '${url}/v1/vault?user=demo&reference=customer-1' ` +
       `-H 'X-Vault-Passphrase: ${PASSPHRASE}' -d '${CARD}'; echo`,
   ];
 }

@@ -1,3 +1,24 @@
+const DECIMAL = /\p{Nd}/u;
+/** White space, dashes, and what is not seen, such as marks of direction: numbers are written and copied with them. */
+const SEPARATORS = /[\s\p{Cf}\p{Pd}\u2212]+/gu;
+
+/** The text with the digits of all scripts as ASCII digits. Unicode has the ten digits of a script in order. */
+export function asciiDigits(text: string): string {
+  return text.replace(/(?!\d)\p{Nd}/gu, (digit) => {
+    const point = digit.codePointAt(0) ?? 0;
+    let below = 0;
+    while (DECIMAL.test(String.fromCodePoint(point - below - 1))) {
+      below += 1;
+    }
+    return String(below % 10);
+  });
+}
+
+/** The text without what separates groups of digits. */
+export function withoutSeparators(text: string): string {
+  return text.replace(SEPARATORS, '');
+}
+
 export function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39;
 }

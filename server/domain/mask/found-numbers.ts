@@ -1,10 +1,10 @@
 /** Card numbers in unnamed texts. */
 import { isDigit, onlyDigits } from '../card/digits.ts';
 import { type LuhnSums, luhnSums, partPassesLuhn } from '../card/luhn.ts';
+import { Edits, endOfCharacter, readAs } from '../text/notations.ts';
 import { literalsOf, quoted } from './json-literal.ts';
 import { maskText } from './mask-text.ts';
 import { plainNumbers, UNSEEN } from './plain-numbers.ts';
-import { Edits, endOfCharacter, readAs } from './reply-view.ts';
 
 /** Lengths of detected card numbers. */
 const DIGITS_MIN = 13;

@@ -1,5 +1,5 @@
 /** Numbers of a JSON text within another text: a masked one needs quotes, so that the text stays JSON. */
-import { type View, writtenFrom } from './reply-view.ts';
+import { type View, writtenFrom } from '../text/notations.ts';
 
 /** A number's literal, and the quote that a text has at its place, in the notation of the source. */
 export interface Literal {

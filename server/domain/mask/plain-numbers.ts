@@ -1,6 +1,6 @@
 /** Texts with numbers as people read them: ASCII digits, usual separators, and a mark for what is not seen. */
 
-import { isDigit } from '../card/digits.ts';
+import { asciiDigits, isDigit } from '../card/digits.ts';
 
 /** Stands for a character that is not seen. */
 export const UNSEEN = '\u200b';
@@ -10,20 +10,11 @@ const BEYOND_ASCII_PARTS = /[^\0-\x7f]+/g;
 /** Digits of other scripts, characters that are not seen, and other spaces and dashes. */
 const OTHERS = /[\p{Nd}\p{No}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\s\p{Pd}]/gu;
 const IS_UNSEEN = /[\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}]/u;
-const DIGIT = /\p{Nd}/u;
 
-/** The ASCII digit for one of any script, or a raised or circled one. Each script has its ten digits in a row. */
+/** The ASCII digit for one of any script, or a raised or circled one. */
 function digitOf(character: string): string | undefined {
-  if (!DIGIT.test(character)) {
-    const plain = character.normalize('NFKC');
-    return /^\d$/.test(plain) ? plain : undefined;
-  }
-  const code = character.codePointAt(0) ?? 0;
-  let value = 0;
-  while (DIGIT.test(String.fromCodePoint(code - value - 1))) {
-    value++;
-  }
-  return String(value % 10);
+  const plain = asciiDigits(character.normalize('NFKC'));
+  return /^\d$/.test(plain) ? plain : undefined;
 }
 
 function plainCharacter(character: string): string {

@@ -2,10 +2,10 @@
 import { isDigit } from '../card/digits.ts';
 import { isSad, isSadName } from '../card/sensitive-names.ts';
 import type { JsonValue } from '../json/json.ts';
+import { visitJson } from '../text/json-tokens.ts';
+import { Edits, findUnit, type View, widthAt, writtenFrom } from '../text/notations.ts';
 import { remembered } from '../text/remembered.ts';
 import { HIDDEN } from './mask-text.ts';
-import { visitJson } from './reply-json.ts';
-import { Edits, findUnit, type View, widthAt, writtenFrom } from './reply-view.ts';
 
 const [QUOTE, APOSTROPHE, AMPERSAND, STAR, COLON, SLASH] = [0x22, 0x27, 0x26, 0x2a, 0x3a, 0x2f];
 const [LESS, EQUALS, GREATER, OPEN_LIST, OPEN_OBJECT] = [0x3c, 0x3d, 0x3e, 0x5b, 0x7b];

@@ -1,14 +1,14 @@
 /** Masks numbers and verification codes in a third party's reply. */
 import { isDigit, onlyDigits } from '../card/digits.ts';
 import { mayHaveSadName } from '../card/sensitive-names.ts';
+import { isJsonText, visitJson } from '../text/json-tokens.ts';
+import { Edits, endOfCharacter, type Notations, readAs, type View, writtenFrom } from '../text/notations.ts';
 import { wholeDigits } from './found-numbers.ts';
 import { literalsOf, quoted } from './json-literal.ts';
 import { maskText } from './mask-text.ts';
 import { plainNumbers, UNSEEN } from './plain-numbers.ts';
 import { hideCodes, hideJsonCodes } from './reply-codes.ts';
-import { isJsonText, visitJson } from './reply-json.ts';
 import { type Automaton, automatonOf, isHiddenRun, type StoredNumbers, stateAfter } from './reply-numbers.ts';
-import { Edits, endOfCharacter, type Notations, readAs, type View, writtenFrom } from './reply-view.ts';
 
 /** Format of a text. A header's line is `text`. */
 export type ReplyFormat = 'json' | 'form' | 'xml' | 'text';

@@ -37,9 +37,9 @@ interface Candidate extends Leaf {
 export interface FoundCard {
   readonly number: Candidate;
   /** Other places with card numbers, of this card or of others. */
-  readonly numbers: readonly Candidate[];
+  readonly otherNumbers: readonly Candidate[];
   /** Other places with codes. */
-  readonly codes: readonly Candidate[];
+  readonly otherCodes: readonly Candidate[];
   readonly cvv: Value | undefined;
   readonly month: Value | undefined;
   readonly year: Value | undefined;
@@ -71,7 +71,6 @@ const isKindName = remembered((name) => /type|kind|brand|scheme|method/i.test(na
 const isLabelName = remembered((name) =>
   /^(?:name|key|field|field_?name|label|id|code|param(?:eter)?|attribute|title)$/i.test(name),
 );
-const isSensitiveName = remembered(isSadName);
 const VALUE_NAMES = /^(?:value|val|text|content|answer|string_?value)$/i;
 const LABEL = /^[a-z_]\D{1,60}\d{0,2}$/i;
 
@@ -129,7 +128,7 @@ function readObjects(leaves: readonly Leaf[]): Objects {
 function isSensitive(branch: Branch, known: Map<Branch, boolean>): boolean {
   let found = known.get(branch);
   if (found === undefined) {
-    found = isSensitiveName(branch.name) || (branch.up !== undefined && isSensitive(branch.up, known));
+    found = isSadName(branch.name) || (branch.up !== undefined && isSensitive(branch.up, known));
     known.set(branch, found);
   }
   return found;
@@ -159,7 +158,7 @@ function hasMoreBehind(text: string, digits: string): boolean {
  * The text of a number with digits, spaces and dashes only; undefined for any other text, for zeros alone, for a number
  * in floating notation, and for one with more behind it.
  */
-function numberText(value: string): string | undefined {
+function readNumber(value: string): string | undefined {
   if (value.length > NUMBER_CHARACTERS_MAX || isFloating(value)) {
     return undefined;
   }
@@ -207,7 +206,7 @@ function namedCandidate(
   const made = { ...leaf, role, strong, rank: RANK.none };
   switch (role) {
     case 'number': {
-      const number = numberText(value);
+      const number = readNumber(value);
       const isGift = gifts.has(branch) || isGiftName(branch.name) || isGiftName(name);
       const write = number === value ? leaf.write : undefined;
       return number === undefined
@@ -245,7 +244,7 @@ function namedCandidate(
 
 /** A number in a text that gives it no name, or that of something else. */
 function unnamedCandidate(leaf: Leaf, { name, branch }: Leaf): Candidate {
-  const value = numberText(leaf.value) ?? leaf.value;
+  const value = readNumber(leaf.value) ?? leaf.value;
   const isCard = leaf.name === '' && cardBrand(value) !== undefined && !isOtherNumber(name, branch.name);
   return {
     ...{ ...leaf, value, write: value === leaf.value ? leaf.write : undefined },
@@ -461,8 +460,8 @@ export function findCard(leaves: readonly Leaf[], text: string, level: Level): F
     (role === 'cvv' || role === 'secret') && (strong || objects.has(branch));
   return {
     number,
-    numbers: numbers.filter((one) => one !== number),
-    codes: all.filter((one) => one !== cvv && isCode(one)),
+    otherNumbers: numbers.filter((one) => one !== number),
+    otherCodes: all.filter((one) => one !== cvv && isCode(one)),
     cvv,
     ...expiryOf(nearest),
     ...holderOf(all, nearest),

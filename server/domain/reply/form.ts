@@ -1,33 +1,6 @@
 import { percentEncode } from '../template/escape.ts';
 import { type Charset, charsetOf, undecodable, windowsCharacter } from '../text/charset.ts';
-import { type Branch, branchOf, type Leaf, type Notation, ROOT, readNotation } from './leaves.ts';
-
-const STEPS_MAX = 64;
-const INDEX = /^\d+$/;
-
-/** The names of a form or of a row: `card[number]` and `card.number` are nested in one branch. */
-export class Names {
-  readonly #branches = new Map<string, Branch>();
-
-  constructor(private readonly root: Branch = ROOT) {}
-
-  /** The last name of a path, and the branch that it is in. Items of a list have the name of the list. */
-  find(path: string): { readonly name: string; readonly branch: Branch } {
-    if (!/[[\].]/.test(path)) {
-      return { name: path, branch: this.root };
-    }
-    const steps = path.split(/[[\].]+/, STEPS_MAX + 1).filter((step) => step !== '');
-    const name = steps.pop() ?? '';
-    let branch = this.root;
-    let way = '';
-    for (const step of steps) {
-      way += `${step}.`;
-      branch = this.#branches.get(way) ?? branchOf(INDEX.test(step) ? branch.name : step, branch);
-      this.#branches.set(way, branch);
-    }
-    return { name, branch };
-  }
-}
+import { type Leaf, Names, type Notation, readNotation } from './leaves.ts';
 
 function readUtf8(match: string): string {
   try {

@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { type JsonValue, parseJson, quoteJson } from '../json/json.ts';
-import { isJsonText, visitJson } from '../mask/reply-json.ts';
-import { readAs, sourceAt } from '../mask/reply-view.ts';
+import { isJsonText, visitJson } from '../text/json-tokens.ts';
+import { readAs, sourceAt } from '../text/notations.ts';
 import { type Branch, branchOf, type Leaf, type Notation, ROOT } from './leaves.ts';
 
 const encoder = new TextEncoder();

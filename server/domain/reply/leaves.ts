@@ -1,3 +1,6 @@
+const STEPS_MAX = 64;
+const INDEX = /^\d+$/;
+
 /** How a format writes characters of its values: each match of the pattern is read as a part of the value. */
 export interface Notation {
   /** With the flag `g`. */
@@ -44,6 +47,30 @@ export const ROOT: Branch = { name: '', up: undefined, depth: 0 };
 
 export function branchOf(name: string, up: Branch): Branch {
   return { name, up, depth: up.depth + 1 };
+}
+
+/** The names of a form or of a row: `card[number]` and `card.number` are nested in one branch. */
+export class Names {
+  readonly #branches = new Map<string, Branch>();
+
+  constructor(private readonly root: Branch = ROOT) {}
+
+  /** The last name of a path, and the branch that it is in. Items of a list have the name of the list. */
+  find(path: string): { readonly name: string; readonly branch: Branch } {
+    if (!/[[\].]/.test(path)) {
+      return { name: path, branch: this.root };
+    }
+    const steps = path.split(/[[\].]+/, STEPS_MAX + 1).filter((step) => step !== '');
+    const name = steps.pop() ?? '';
+    let branch = this.root;
+    let way = '';
+    for (const step of steps) {
+      way += `${step}.`;
+      branch = this.#branches.get(way) ?? branchOf(INDEX.test(step) ? branch.name : step, branch);
+      this.#branches.set(way, branch);
+    }
+    return { name, branch };
+  }
 }
 
 /** Number of branches below the root that two branches share. */

@@ -1,7 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { charsetLabel } from '../text/charset.ts';
-import { Names } from './form.ts';
-import { asIs, type Leaf, ROOT } from './leaves.ts';
+import { asIs, type Leaf, Names, ROOT } from './leaves.ts';
 
 const BOUNDARY = /;\s*boundary\s*=\s*(?:"([^"\r\n]{1,70})"|([^\s;"]{1,70}))/i;
 /** The first line of a form without a preamble. */

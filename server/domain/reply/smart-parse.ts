@@ -59,14 +59,14 @@ function storedObject(text: string, card: FoundCard): JsonObject {
   if (card.joinedHolder !== undefined) {
     object.set('card_holder', card.joinedHolder);
   }
-  for (const other of card.numbers) {
+  for (const other of card.otherNumbers) {
     if (other.value === card.number.value) {
       original.tagValue('card_number', other);
     } else {
       original.keepPlace('card_number', other.start, other.end);
     }
   }
-  for (const { start, end } of card.codes) {
+  for (const { start, end } of card.otherCodes) {
     original.keepPlace('cvv', start, end);
   }
   original.hideText('card_number', card.number.value);

@@ -1,8 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { cardRole } from '../card/names.ts';
 import { cardRuns } from '../card/runs.ts';
-import { Names } from './form.ts';
-import { asIs, branchOf, type Leaf, type Notation, ROOT, readNotation } from './leaves.ts';
+import { asIs, branchOf, type Leaf, Names, type Notation, ROOT, readNotation } from './leaves.ts';
 
 type Delimiter = ',' | ';' | '\t' | '|';
 const DELIMITERS: readonly Delimiter[] = [',', ';', '\t', '|'];

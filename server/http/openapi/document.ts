@@ -1,10 +1,12 @@
-import { Kind, type TSchema } from '@sinclair/typebox';
+import { Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
-import { ErrorBody, RelayErrorBody, User } from '../../schema/common.ts';
+import { ErrorBody, RelayErrorBody } from '../../schema/common.ts';
 import { closed } from '../../schema/json-body.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
+import { publishedNames } from '../../schema/other-name.ts';
+import { KEY_HEADERS } from '../key-header.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
 import { errorBody, isRelayPath } from '../reply.ts';
 import {
@@ -150,14 +152,15 @@ function parameter(name: string, place: 'path' | 'query' | 'header', required: b
 /** At most 4096 characters of four bytes each, and three characters a byte. */
 const ENCODED_PASSPHRASE = { maxLength: 49_152, pattern: '^(?:[ -$&-~]|%[0-9A-Fa-f]{2})+$' };
 
-function queryParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
-  const required = new Set(route.query.required ?? []);
-  return Object.entries(route.query.properties).flatMap(([name, property]) => {
+function parametersIn(place: 'query' | 'header', schemas: TObject, writer: SchemaWriter): readonly Json[] {
+  const { required: names = [], properties } = publishedNames(schemas);
+  const required = new Set(names);
+  return Object.entries(properties).flatMap(([name, property]) => {
     const schema = writer.write(property);
-    const own = parameter(name, 'query', required.has(name) && schema['default'] === undefined, schema);
+    const own = parameter(name, place, required.has(name) && schema['default'] === undefined, schema);
     const aliases: readonly string[] = property[ALIASES] ?? [];
     const description = `Alias of \`${name}\`.`;
-    return [own, ...aliases.map((alias) => parameter(alias, 'query', false, { ...schema, description }))];
+    return [own, ...aliases.map((alias) => parameter(alias, place, false, { ...schema, description }))];
   });
 }
 
@@ -173,10 +176,9 @@ function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] 
   const inPath = Object.entries(route.params.properties).map(([name, property]) =>
     parameter(name, 'path', true, writer.write(property)),
   );
-  const parameters = [...inPath, ...queryParametersOf(route, writer)];
+  const parameters = [...inPath, ...parametersIn('query', route.query, writer)];
   if (route.passesQuery === true) {
-    const key = parameter('X-Vault-User', 'header', true, writer.write(User));
-    return [...parameters, key, passphraseHeader(writer, true)];
+    return [...parameters, ...parametersIn('header', KEY_HEADERS, writer), passphraseHeader(writer, true)];
   }
   if (route.passphrase !== 'none') {
     const needed =
@@ -268,7 +270,7 @@ function bodyContentOf(body: Exclude<BodyRule, { kind: 'none' }>, writer: Schema
   const { type = 'application/json', example = undefined, other } = body.kind === 'stored' ? body : {};
   return {
     [type]: {
-      schema: writer.write(closed(body.schema)),
+      schema: writer.write(closed(publishedNames(body.schema))),
       ...(example === undefined ? {} : { example }),
     },
     ...(other && { [other.type]: { schema: writer.write(closed(other.schema)) } }),

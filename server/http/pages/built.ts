@@ -97,17 +97,22 @@ export function guidePages(folder = new URL('../../../dist/guide/', import.meta.
   );
 }
 
-/** The console under `/console`, built by `scripts/build-console.ts`. Only previews of forms may be on another host. */
-export function consolePages({ formsUrl }: HttpConfig): readonly Page[] {
+/**
+ * The console under `/console`, built by `scripts/build-console.ts`. Only previews of forms may be on another host. It reads the
+ * origins for links to forms where these are not its own: those of a separate host for forms, and of the public listener.
+ */
+export function consolePages({ formsUrl, publicUrl, hasAdmin }: HttpConfig): readonly Page[] {
+  const origins = { api: hasAdmin ? publicUrl : undefined, forms: formsUrl };
   const policy = pagePolicy({
     ...SELF,
     'frame-src': formsUrl ?? "'self'",
     'require-trusted-types-for': "'script'",
     'trusted-types': "'none'",
   });
-  return builtPages({
+  const pages = builtPages({
     ...{ root: '/console', index: 'console.json', policy },
     folder: new URL('../../../dist/console/', import.meta.url),
     notBuilt: 'The console of this server is not built. Run `bun run build:console` in its checkout.\n',
   });
+  return [{ path: '/console/origins', respond: () => Response.json(origins) }, ...pages];
 }

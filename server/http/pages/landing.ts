@@ -10,12 +10,15 @@ const STYLE = `${BASE_STYLE}main, footer { max-width: 1000px; margin: auto; padd
 main { padding-top: 12vh; }
 h1 { margin: 0 0 12px; font-size: 32px; line-height: 1.2; }
 p { margin: 0 0 32px; max-width: 60ch; }
-ul { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(210px, 100%), 1fr)); gap: 16px; margin: 0; padding: 0; list-style: none; }
+nav ul { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(210px, 100%), 1fr)); gap: 16px; margin: 0; padding: 0; list-style: none; }
 a { color: inherit; }
-li a { display: block; height: 100%; padding: 18px; border: 1px solid var(--line); border-radius: 12px; text-decoration: none; }
-li a:hover { border-color: var(--link); }
-li strong { display: block; color: var(--link); }
-li span, footer { color: var(--soft); }
+nav a { display: block; height: 100%; padding: 18px; border: 1px solid var(--line); border-radius: 12px; text-decoration: none; }
+nav a:hover { border-color: var(--link); }
+nav strong { display: block; color: var(--link); }
+nav span, footer { color: var(--soft); }
+h2 { margin: 40px 0 8px; font-size: 20px; line-height: 1.3; }
+ol { margin: 0; padding-left: 1.5em; max-width: 65ch; }
+ol a { color: var(--link); }
 footer { padding-top: 48px; padding-bottom: 48px; }
 `;
 
@@ -35,6 +38,13 @@ const FORMS = [
   'All types, styles and colours of the forms for your pages.',
 ] as const;
 
+/** What somebody does first; the page tells nobody whether the vault is empty. */
+const FIRST_STEPS = `<h2>First steps</h2>
+<ol>
+<li><a href="/console#/keys">Make a key</a> in the console, signed in with the account that the first start printed.</li>
+<li><a href="/guide/quick-start#4-store-a-card">Store a card</a> under it with one command, or <a href="/guide/quick-start#6-use-the-sdk">from your own program</a>.</li>
+</ol>`;
+
 function pageOf(isStaging: boolean): string {
   const places = [...PLACES, ...(isStaging ? [FORMS] : [])].map(
     ([link, name, about]) => `<li><a href="${link}"><strong>${name}</strong> <span>${about}</span></a></li>`,
@@ -48,6 +58,7 @@ function pageOf(isStaging: boolean): string {
 <nav aria-label="Places"><ul>
 ${places.join('\n')}
 </ul></nav>
+${FIRST_STEPS}
 </main>
 <footer>${isStaging ? 'Staging' : 'Production'}, version ${version}. <a href="/health/ready">Health</a></footer>`,
   );

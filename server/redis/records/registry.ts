@@ -342,6 +342,8 @@ export const RECORD_KINDS = {
   metadata: { name: bucketName('y'), backup: 'own' },
   /** Sorted set: token by the time of its expiry in ms. */
   expiries: { name: bucketName('e'), backup: 'own' },
+  /** Sorted set: readings of items, see `append-log-n.lua`, by their time in ms. */
+  readings: { name: bucketName('a'), backup: 'own' },
   /** Hash: generation and state of the bucket. */
   fence: { name: bucketName('f'), backup: 'own' },
   /** Hash: `a` the recorded heads of the bucket's logs. */

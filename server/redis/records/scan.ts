@@ -2,13 +2,21 @@
 
 import { mastersOf, type RedisLink } from '../client.ts';
 import { isForbiddenCommand } from '../errors.ts';
-import { asBytes, asList, asPairs, asText } from '../reply.ts';
+import { asBytes, asList, asPairs, asText, asTime } from '../reply.ts';
 import { redisKeys } from './keys.ts';
 import type { Bucket } from './name.ts';
 
 /** Fields per step: values may be large. */
 const FIELDS_STEP = 50;
 const NAMES_STEP = 1_000;
+
+/** The range and the steps of `scanDown`; both bounds are inclusive. */
+interface ScanDown {
+  readonly from?: string | number;
+  readonly to?: string | number;
+  readonly first: number;
+  readonly max: number;
+}
 
 /** Follows the cursor of a SCAN command to its end. */
 async function* scan(
@@ -76,6 +84,34 @@ export async function* scanByScore(
     }
     from = last;
     given = new Set(found.flatMap(([member = '', score]) => (score === last ? [member] : [])));
+  }
+}
+
+/**
+ * Members of a sorted set between two scores, the highest first, with their scores. The members of one score come together.
+ * The first step has `first` members, each further one twice as many up to `max`.
+ */
+export async function* scanDown(
+  redis: RedisLink,
+  key: string,
+  { from = '+inf', to = '-inf', first, max }: ScanDown,
+): AsyncGenerator<readonly (readonly [member: Buffer, score: number])[], void, void> {
+  const read = async (...range: readonly (string | number)[]) => {
+    const reply = await redis.command('ZRANGE', [key, ...range, 'WITHSCORES']);
+    return asPairs(reply).map(([member, score]) => [asBytes(member), asTime(score)] as const);
+  };
+  let start: string | number = from;
+  for (let step = first; ; step = Math.min(2 * step, max)) {
+    const found = await read(start, to, 'BYSCORE', 'REV', 'LIMIT', 0, step);
+    const last = found.at(-1)?.[1];
+    if (found.length < step || last === undefined) {
+      yield found;
+      return;
+    }
+    // The step may end within the members of its last score.
+    const whole = await read(last, last, 'BYSCORE');
+    yield [...found.filter(([, score]) => score > last), ...whole];
+    start = `(${last}`;
   }
 }
 

@@ -105,7 +105,7 @@ export class StoreBatches {
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
     }
-    const { key } = await namedInBody(this.keys.prove(ctx, head.user, passphrase));
+    const { key } = await namedInBody(this.keys.prove(ctx, head.user, passphrase), head.field);
     const request = { key: idempotencyKey, route: 'POST /v1/vault/batch', parts: [key.kid, body] };
     return this.idempotency.run(ctx, request, act);
   }
@@ -127,6 +127,7 @@ export class StoreBatches {
       this.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
         this.storeLeft({ ctx, key, blob, input, items, seedOf, results }),
       ),
+      input.field,
     );
     return results.map((result) => result ?? failedItem({ failed: 'internal' }));
   }

@@ -134,7 +134,8 @@ export class ItemPages {
   ) {
     const { aid, kid } = key;
     const { named } = select;
-    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...itemFilter(select), named };
+    const now = this.now();
+    const params = { aid, kid, ...actorOf(ctx, now), ...masks, ...itemFilter(select), named };
     const decrypt = ({ fields }: ItemPage) =>
       this.crypto.decryptItems({ params, opening, rules, page: fields });
     // The log field of an item of the first version looks damaged until it is complete.
@@ -163,7 +164,7 @@ export class ItemPages {
     }
     const { texts, cards, failed, logEntries } = opened;
     const isLogged = page.places.map(() => false);
-    await this.log(key, page, logEntries, isLogged, this.metering.fieldOf(operation));
+    await this.log(key, page, logEntries, isLogged, now, this.metering.fieldOf(operation));
     const logged = isLogged.filter(Boolean).length;
     this.metering.counted(operation, logged);
     return { texts, cards, failed, isLogged, logged };
@@ -186,11 +187,12 @@ export class ItemPages {
     { buckets }: ItemPage,
     entries: readonly Packed[],
     isLogged: boolean[],
-    count?: string,
+    readAt: number,
+    count: string | undefined,
   ): Promise<unknown> {
     const append = async ({ bucket, indexes, tokens }: BucketItems, n: number): Promise<void> => {
       const outcome = await this.limiter.run('piece', aid, () =>
-        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen, count),
+        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen, count, readAt),
       );
       if (outcome.kind !== 'appended') {
         throw new VaultError('key_changed');

@@ -244,19 +244,21 @@ export class ItemStore {
     return found;
   }
 
-  /** Appends an entry to the log of one item. */
+  /** Appends an entry to the log of one item, as `appendLog`. */
   appendOne(
     kid: string,
     token: string,
     entry: Uint8Array,
     gen?: number,
     count?: string,
+    readAt?: number,
   ): Promise<AppendOutcome> {
-    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen, count);
+    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen, count, readAt);
   }
 
   /**
-   * Appends one entry to each item of a bucket, none where it is empty. Each appended one is counted. Rejects with
+   * Appends one entry to each item of a bucket, none where it is empty. Each appended one is counted. `readAt`: the time of the
+   * entries, ms since 1970, if they are successful readings; these are listed over the account, see `ReadingStore`. Rejects with
    * `integrity_failed` if a log does not end where its field says.
    */
   async appendLog(
@@ -265,16 +267,24 @@ export class ItemStore {
     entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
     count = NO_COUNT,
+    readAt?: number,
   ): Promise<AppendOutcome> {
     this.noteMoved(bucket);
     const keys = [
       redisKeys.fence(bucket),
       redisKeys.changedLogs(bucket),
       redisKeys.counts(bucket),
+      redisKeys.readings(bucket),
       ...tokens.map((token) => redisKeys.item(bucket, token)),
     ];
     const { bytes, ends } = 'ends' in entries ? entries : packEntries(entries);
-    const args = [gen ?? '', count, bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
+    const args = [
+      gen ?? '',
+      count,
+      readAt ?? '',
+      bytes,
+      ...(tokens.length === 1 ? [] : [littleEndian(ends)]),
+    ];
     const [word, flags] = asList(await this.redis.run(appendLog, keys, args));
     if (!isOk(word)) {
       return asFenced(asText(word));

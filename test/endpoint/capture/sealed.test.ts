@@ -188,7 +188,7 @@ describe('what was sealed for another request does not open', () => {
   });
 
   test.each([
-    ['no JSON', 'x', '400 invalid_json', undefined],
+    ['no JSON', 'x', '400 invalid_json', 'body'],
     ['nothing', '', '400 invalid_request', 'body.kid'],
     ['no ciphertext', { kid: 'k', enc: 'A'.repeat(87) }, '400 invalid_request', 'body.ct'],
     ['a short half', { kid: 'k', enc: 'A', ct: 'A'.repeat(22) }, '400 invalid_request', 'body.enc'],

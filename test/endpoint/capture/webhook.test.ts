@@ -139,7 +139,7 @@ describe('an endpoint', () => {
   });
 
   const wrong: readonly (readonly [unknown, string, string | undefined])[] = [
-    ['{', '400 invalid_json', undefined],
+    ['{', '400 invalid_json', 'body'],
     [[], '400 invalid_request', 'body'],
     [{ webhook: 'https://x' }, '400 invalid_request', 'body.webhook'],
     [{ webhook: {} }, '400 invalid_request', 'body.webhook.url'],

@@ -23,11 +23,11 @@ func main() {
 	key, _, err := client.KeyAPI.CreateKey(ctx).CreateKey(*vault.NewCreateKey("go")).Execute()
 	must(err)
 	card := map[string]interface{}{"card_number": os.Getenv("CARD"), "expiry": "12/29"}
-	stored, _, err := client.VaultAPI.StoreItem(ctx).User("go").RequestBody(card).XVaultPassphrase(key.Passphrase).Execute()
+	stored, _, err := client.VaultAPI.StoreItem(ctx).Key("go").RequestBody(card).XVaultPassphrase(key.Passphrase).Execute()
 	must(err)
-	tree, _, err := client.VaultAPI.ReadItems(ctx).User("go").Execute()
+	tree, _, err := client.VaultAPI.ReadItems(ctx).Key("go").Execute()
 	must(err)
-	item, _, err := client.VaultAPI.ReadItems(ctx).User("go").Token(stored.Token).XVaultPassphrase(key.Passphrase).Execute()
+	item, _, err := client.VaultAPI.ReadItems(ctx).Key("go").Token(stored.Token).XVaultPassphrase(key.Passphrase).Execute()
 	must(err)
 	fmt.Printf("%d listed, decrypted %s\n", len(tree["go"].([]interface{})), item["card_number"])
 }

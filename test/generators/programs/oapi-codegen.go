@@ -24,16 +24,16 @@ func main() {
 	must(err)
 	ctx := context.Background()
 	user := "oapi-codegen"
-	key, err := client.CreateKeyWithResponse(ctx, &vault.CreateKeyParams{}, vault.CreateKey{User: user})
+	key, err := client.CreateKeyWithResponse(ctx, &vault.CreateKeyParams{}, vault.CreateKey{Key: user})
 	must(err)
 	passphrase := key.JSON200.Passphrase
 	card := vault.StoredObject{"card_number": os.Getenv("CARD"), "expiry": "12/29"}
-	stored, err := client.StoreItemWithResponse(ctx, &vault.StoreItemParams{User: user, XVaultPassphrase: &passphrase}, card)
+	stored, err := client.StoreItemWithResponse(ctx, &vault.StoreItemParams{Key: user, XVaultPassphrase: &passphrase}, card)
 	must(err)
-	tree, err := client.ReadItemsWithResponse(ctx, &vault.ReadItemsParams{User: &user})
+	tree, err := client.ReadItemsWithResponse(ctx, &vault.ReadItemsParams{Key: &user})
 	must(err)
 	token := stored.JSON200.Token
-	item, err := client.ReadItemsWithResponse(ctx, &vault.ReadItemsParams{User: &user, Token: &token, XVaultPassphrase: &passphrase})
+	item, err := client.ReadItemsWithResponse(ctx, &vault.ReadItemsParams{Key: &user, Token: &token, XVaultPassphrase: &passphrase})
 	must(err)
 	listed := (*tree.JSON200)[user].([]interface{})
 	fmt.Printf("%d listed, decrypted %s\n", len(listed), (*item.JSON200)["card_number"])

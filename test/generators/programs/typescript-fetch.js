@@ -8,10 +8,10 @@ const settings = new Configuration({
   password: VAULT_PASSWORD,
 });
 const user = 'typescript-fetch';
-const { passphrase } = await new KeyApi(settings).createKey({ createKey: { user } });
+const { passphrase } = await new KeyApi(settings).createKey({ createKey: { key: user } });
 const vault = new VaultApi(settings);
 const card = { card_number: CARD, expiry: '12/29' };
-const { token } = await vault.storeItem({ user, requestBody: card, xVaultPassphrase: passphrase });
-const tree = await vault.readItems({ user });
-const item = await vault.readItems({ user, token, xVaultPassphrase: passphrase });
+const { token } = await vault.storeItem({ key: user, requestBody: card, xVaultPassphrase: passphrase });
+const tree = await vault.readItems({ key: user });
+const item = await vault.readItems({ key: user, token, xVaultPassphrase: passphrase });
 console.log(`${tree[user].length} listed, decrypted ${item.card_number}`);

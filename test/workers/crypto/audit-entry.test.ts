@@ -41,12 +41,20 @@ describe('an entry', () => {
         fc.array(fc.string({ unit: 'grapheme', maxLength: 40 }), { minLength: 7, maxLength: 7 }),
         fc.nat(),
         fc.integer({ min: 1, max: 0xffff_ffff }),
+        fc.option(fc.string({ unit: 'grapheme', maxLength: 128 }), { nil: undefined }),
+        fc.option(fc.nat(), { nil: undefined }),
         (
           [action = '', outcome = '', actor = '', ip = '', userAgent = '', requestId = '', object = ''],
           timeMs,
           count,
+          actorName,
+          revision,
         ) => {
-          const event = { action, outcome, actor, ip, userAgent, requestId, object, timeMs, count };
+          const event = {
+            ...{ action, outcome, actor, ip, userAgent, requestId, object, timeMs, count },
+            ...(actorName === undefined ? {} : { actorName }),
+            ...(revision === undefined ? {} : { change: { kind: 'account', revision } as const }),
+          };
           const { record, mark } = seal(CHAIN_BEGIN, event);
           const { mark: opened, previous, ...rest } = open(1, record);
           expect(rest).toEqual(event);

@@ -11,6 +11,7 @@ import {
   openAuditMark,
   parseChange,
 } from '../../../workers/crypto/log/audit-entry.ts';
+import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
 import { textOf, utf8, X_WING_SUITE, X25519_SUITE } from '../../../workers/crypto/primitives/bytes.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
 import {
@@ -115,6 +116,22 @@ test('what a security log says of changed records is read, and its head has the 
       expect(parseChange(changeText({ ...change, isGone }))).toEqual({ ...change, isGone });
     }
   }
+});
+
+test('an entry by a credential has its name, in a security log and in an action log', () => {
+  const { name, entries, logEntry } = golden.actorNames;
+  const opened = entries.map((record, i) => openEntry(i + 1, hex(record)));
+  expect(opened.map(({ actorName, object }) => [actorName, object])).toEqual([
+    [name, 'key/alice'],
+    [name, 'key/alice'],
+  ]);
+  expect(opened.map(({ change }) => change?.kind)).toEqual([undefined, 'credential']);
+  const used = openLogEntry(sealer, ids, hex(logEntry));
+  expect([used.credential, used.credentialName, used.requestId]).toEqual(['cred_1', name, 'request-1']);
+  for (const [i, record] of entries.entries()) {
+    expectDamageRefused(hex(record), (bad) => openEntry(i + 1, bad));
+  }
+  expectDamageRefused(hex(logEntry), (bad) => openLogEntry(sealer, ids, bad));
 });
 
 function argsOf(kind: 'capture' | 'retrieve', wrap = hex(xWing.endpoints[kind].wrapRecord)) {

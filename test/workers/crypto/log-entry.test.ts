@@ -26,6 +26,7 @@ const BASE = {
   outcome: 'ok',
   endpoint: '',
   credential: '',
+  credentialName: '',
   requestId: '5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e',
 } as const;
 
@@ -114,6 +115,7 @@ describe('one entry', () => {
       outcome: fc.constantFrom('ok', 'passphrase_wrong', 'internal'),
       endpoint: id,
       credential: id,
+      credentialName: fc.string({ unit: 'grapheme', maxLength: 128 }),
       requestId: id,
     });
     fc.assert(

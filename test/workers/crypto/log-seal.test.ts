@@ -27,6 +27,7 @@ const BASE = {
   userAgent: 'x',
   endpoint: 'window',
   credential: '',
+  credentialName: '',
   requestId: '5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e',
 } as const;
 function chain(length: number, sealer = before): Uint8Array[] {

@@ -6,7 +6,8 @@
  * Plaintext: `type 1 | sequence 8 | link of the one before 32 | time 8 | latest time so far 8 | widest step back so
  * far 8 | number of its events 4`, then seven texts, each `length 1 | UTF-8`: action, outcome, actor, source
  * address, user agent, request id, object. Times are ms since 1970. An entry of a change to a record
- * whose rollback is to be detected has type 2 and an eighth text, see `changeText`.
+ * whose rollback is to be detected has type 2 and an eighth text, see `changeText`. An entry with the name of its actor has
+ * type 3 and the eighth text, empty for no change; the rest is the name.
  *
  * A mark names an entry: the newest (`head`), or the newest of those that retention has removed (`start`).
  * Plaintext: `type 1 | sequence 8 | its link 32 | its latest time 8 | its widest step back 8`. A head has type 2 and 8
@@ -69,13 +70,15 @@ export function parseChange(text: string): RecordChange {
   return { kind, id, digest, isGone: gone !== undefined };
 }
 
-/** The content of an entry; every text is cut at 255 bytes of UTF-8, between characters. */
+/** The content of an entry; every text but the name is cut at 255 bytes of UTF-8, between characters. */
 export interface AuditEvent {
   readonly timeMs: number;
   readonly action: string;
   /** `success`, or the code of the error. */
   readonly outcome: string;
   readonly actor: string;
+  /** The name of the actor at that time, if it has one. */
+  readonly actorName?: string | undefined;
   readonly ip: string;
   readonly userAgent: string;
   readonly requestId: string;
@@ -116,6 +119,8 @@ const KIND = 'security log';
 const PLAINTEXT_TYPE = 0x01;
 /** The type of an entry with a change, and of a head with a revision. */
 const CHANGED_TYPE = 0x02;
+/** The type of an entry with the name of its actor, and perhaps a change. */
+const NAMED_TYPE = 0x03;
 const LINK_BYTES = 32;
 /** Entries and marks begin alike, up to the link. */
 const SEQUENCE_AT = 1;
@@ -155,9 +160,10 @@ function encodeText(text: string): Uint8Array {
 
 /** The plaintext of the entry that follows a mark. The latest time and the widest step back never fall. */
 function encode(event: AuditEvent, { link, ...before }: MarkFacts): Uint8Array {
-  const { change } = event;
+  const { change, actorName } = event;
+  const type = change === undefined ? PLAINTEXT_TYPE : CHANGED_TYPE;
   const fixed = new Uint8Array(TEXTS_AT);
-  fixed[0] = change === undefined ? PLAINTEXT_TYPE : CHANGED_TYPE;
+  fixed[0] = actorName === undefined ? type : NAMED_TYPE;
   writeU64(fixed, SEQUENCE_AT, before.sequence + 1);
   fixed.set(Uint8Array.fromHex(link), LINK_AT);
   writeU64(fixed, TIME_AT, event.timeMs);
@@ -165,10 +171,13 @@ function encode(event: AuditEvent, { link, ...before }: MarkFacts): Uint8Array {
   writeU64(fixed, STEP_BACK_AT, Math.max(before.stepBackMs, before.latestMs - event.timeMs));
   writeU32(fixed, COUNT_AT, event.count);
   const texts = TEXTS.map((name) => encodeText(event[name]));
-  return concat([fixed, ...texts, ...(change === undefined ? [] : [encodeText(changeText(change))])]);
+  if (fixed[0] !== PLAINTEXT_TYPE) {
+    texts.push(encodeText(change === undefined ? '' : changeText(change)));
+  }
+  return concat([fixed, ...texts, encoder.encode(actorName ?? '')]);
 }
 
-/** The texts of an entry, and its change; they must end where it ends. */
+/** The texts of an entry, its change, and the name of its actor; they must end where it ends. */
 function decodeTexts(bytes: Uint8Array) {
   const texts = { action: '', outcome: '', actor: '', ip: '', userAgent: '', requestId: '', object: '' };
   let at = TEXTS_AT;
@@ -181,16 +190,22 @@ function decodeTexts(bytes: Uint8Array) {
   for (const name of TEXTS) {
     texts[name] = next();
   }
-  const change = bytes[0] === CHANGED_TYPE ? parseChange(next()) : undefined;
-  if (at !== bytes.length) {
+  const type = bytes[0];
+  const changed = type === PLAINTEXT_TYPE ? '' : next();
+  const actorName = type === NAMED_TYPE ? textOf(bytes.subarray(at)) : undefined;
+  if (actorName === undefined && at !== bytes.length) {
     throw new IntegrityError('security log entry');
   }
-  return change === undefined ? texts : { ...texts, change };
+  return {
+    ...texts,
+    ...(changed === '' && type !== CHANGED_TYPE ? {} : { change: parseChange(changed) }),
+    ...(actorName === undefined ? {} : { actorName }),
+  };
 }
 
 /** Reads the plaintext of an entry, and makes its link. `IntegrityError` for another type or length. */
 function decode(key: Uint8Array, bytes: Uint8Array): ChainEntry {
-  if (bytes[0] !== PLAINTEXT_TYPE && bytes[0] !== CHANGED_TYPE) {
+  if (bytes[0] !== PLAINTEXT_TYPE && bytes[0] !== CHANGED_TYPE && bytes[0] !== NAMED_TYPE) {
     throw new IntegrityError('security log entry');
   }
   return {

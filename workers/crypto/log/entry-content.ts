@@ -1,8 +1,9 @@
 /**
  * The plaintext of an entry of an item's action log: `type 2 | entries seen 4 | tag seen 16 | time in ms 8 | action 1 |
  * source 1 | outcome 1 | address form 1 (4, 6, or 0 for text) | address length 1 | address | user agent length 1 | user agent
- * | endpoint id | credential id | request id`, ids as in `id.ts`. Entries of `type 1`, which are only read, have no outcome
- * and no ids, and end with the user agent without its length; they mean `ok`.
+ * | endpoint id | credential id | request id`, ids as in `id.ts`. An entry with the name of its credential has `type 3` and
+ * `name length 2 | name` before the request id. Entries of `type 1`, which are only read, have no outcome and no ids, and end
+ * with the user agent without its length; they mean `ok`.
  */
 import {
   concat,
@@ -32,6 +33,8 @@ interface Caller {
   readonly endpoint: string;
   /** The API credential that was used; empty for the account's password and for an endpoint. */
   readonly credential: string;
+  /** Its name at that time; empty without a credential, and in entries of versions before it was logged. */
+  readonly credentialName: string;
 }
 
 export interface ActionLogEntry extends Caller {
@@ -54,6 +57,7 @@ export type ReadLogEntry = Omit<ActionLogEntry, 'outcome'> & { readonly outcome:
 /** The first byte of the plaintext, and the offsets of the fixed members after it. */
 const TYPE_FIRST = 0x01;
 const TYPE = 0x02;
+const TYPE_NAMED = 0x03;
 const SEEN_AT = 1;
 const TAG_AT = 5;
 const TIME_AT = TAG_AT + TAG_BYTES;
@@ -66,13 +70,15 @@ const IP_AT = FORM_AT + 2;
 
 /** The most that one byte of length can hold. */
 const TEXT_BYTES_MAX = 255;
+/** Room for any name of a credential: 128 characters. */
+const NAME_BYTES_MAX = 512;
 
 /** Address forms: 0 is text, 4 and 6 are the bytes of an address of that version of IP. */
 const FORM_TEXT = 0;
 const FORM_BYTES: Readonly<Record<number, number>> = { 4: 4, 6: 16 };
 
 const encoder = new TextEncoder();
-const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
+const cutBuffer = new Uint8Array(NAME_BYTES_MAX);
 
 const IPV4_BYTES = 4;
 const IPV6_BYTES = 16;
@@ -114,9 +120,18 @@ export function textOfIp(bytes: Uint8Array): string {
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
 }
 
-/** The first 255 bytes of a text in UTF-8, cut between characters. */
-function cutUtf8(text: string): Uint8Array {
-  return cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
+/** The first bytes of a text in UTF-8, cut between characters. */
+function cutUtf8(text: string, bytesMax = TEXT_BYTES_MAX): Uint8Array {
+  return cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer.subarray(0, bytesMax)).written);
+}
+
+/** The name of a credential with its length; nothing for none. */
+function bytesOfName(name: string): readonly Uint8Array[] {
+  if (name === '') {
+    return [];
+  }
+  const bytes = cutUtf8(name, NAME_BYTES_MAX);
+  return [Uint8Array.of(bytes.length >> 8, bytes.length), bytes];
 }
 
 /** The plaintext of one caller: requests of one caller come in runs, a page of entries has one request. */
@@ -131,20 +146,21 @@ interface Plaintext {
 }
 
 /** The plaintext of a caller; all members before the address form are still to be written. */
-function plaintextOf({ ip, userAgent, endpoint, credential }: Caller): Plaintext {
+function plaintextOf({ ip, userAgent, endpoint, credential, credentialName }: Caller): Plaintext {
   const packed = bytesOfIp(ip);
   const address = packed ?? cutUtf8(ip);
   const agent = cutUtf8(userAgent);
   const fixed = new Uint8Array(IP_AT);
-  fixed[0] = TYPE;
+  fixed[0] = credentialName === '' ? TYPE : TYPE_NAMED;
   fixed[FORM_AT] = packed ? (packed.length === FORM_BYTES[4] ? 4 : 6) : FORM_TEXT;
   fixed[FORM_AT + 1] = address.length;
-  const ids = [bytesOfId(endpoint), bytesOfId(credential)];
+  const ids = [bytesOfId(endpoint), bytesOfId(credential), ...bytesOfName(credentialName)];
   const parts = [fixed, address, Uint8Array.of(agent.length), agent, ...ids];
   const bytes = concat([...parts, new Uint8Array(ID_SPACE)]);
   const requestAt = bytes.length - ID_SPACE;
   const written = bytes.subarray(0, requestAt + 1);
-  return { caller: { ip, userAgent, endpoint, credential }, bytes, requestAt, requestId: '', written };
+  const caller = { ip, userAgent, endpoint, credential, credentialName };
+  return { caller, bytes, requestAt, requestId: '', written };
 }
 
 function isSame(one: Caller, other: Caller): boolean {
@@ -152,16 +168,17 @@ function isSame(one: Caller, other: Caller): boolean {
     one.ip === other.ip &&
     one.userAgent === other.userAgent &&
     one.endpoint === other.endpoint &&
-    one.credential === other.credential
+    one.credential === other.credential &&
+    one.credentialName === other.credentialName
   );
 }
 
 /** The last caller's plaintext. */
-let plaintext = plaintextOf({ ip: '', userAgent: '', endpoint: '', credential: '' });
+let plaintext = plaintextOf({ ip: '', userAgent: '', endpoint: '', credential: '', credentialName: '' });
 
 /**
  * The plaintext of an entry, which the next call overwrites. An address that is neither IPv4 nor IPv6 in its usual form is
- * kept as text. Texts are cut at 255 bytes of UTF-8, ids at 128, between characters. A tag of another length than 16 bytes:
+ * kept as text. Texts are cut at 255 bytes of UTF-8, ids at 128, names at 512, between characters. A tag of another length than 16 bytes:
  * RangeError.
  */
 export function encodeLogEntry(entry: ActionLogEntry): Uint8Array {
@@ -205,21 +222,28 @@ function takeText(bytes: Uint8Array, at: number): Taken {
   return { text: textOf(readBytes(bytes, at + 1, length)), end: at + 1 + length };
 }
 
+function takeName(bytes: Uint8Array, at: number): Taken {
+  const length = readU8(bytes, at) * 256 + readU8(bytes, at + 1);
+  return { text: textOf(readBytes(bytes, at + 2, length)), end: at + 2 + length };
+}
+
 /** Reads the members of the first type after the source. */
 function readFirst(bytes: Uint8Array) {
   const { text: ip, end } = takeIp(bytes, OUTCOME_AT);
   const userAgent = textOf(bytes.subarray(end));
-  return { ip, userAgent, endpoint: '', credential: '', requestId: '', outcome: 'ok' } as const;
+  const none = { endpoint: '', credential: '', credentialName: '', requestId: '' } as const;
+  return { ip, userAgent, ...none, outcome: 'ok' } as const;
 }
 
-/** Reads the members of the second type after the source. */
+/** Reads the members of the second and the third type after the source. */
 function readSecond(bytes: Uint8Array) {
   const outcome = outcomeOf(readU8(bytes, OUTCOME_AT));
   const ip = takeIp(bytes, FORM_AT);
   const userAgent = takeText(bytes, ip.end);
   const endpoint = takeId(bytes, userAgent.end);
   const credential = takeId(bytes, endpoint.end);
-  const requestId = takeId(bytes, credential.end);
+  const name = bytes[0] === TYPE_NAMED ? takeName(bytes, credential.end) : { text: '', end: credential.end };
+  const requestId = takeId(bytes, name.end);
   if (requestId.end !== bytes.length) {
     throw new IntegrityError('log entry');
   }
@@ -228,20 +252,21 @@ function readSecond(bytes: Uint8Array) {
     userAgent: userAgent.text,
     endpoint: endpoint.text,
     credential: credential.text,
+    credentialName: name.text,
     requestId: requestId.text,
     outcome,
   };
 }
 
 /**
- * Reads the plaintext of an entry of either type. Rejects unknown actions and sources, and texts that are no UTF-8, with
+ * Reads the plaintext of an entry of any type. Rejects unknown actions and sources, and texts that are no UTF-8, with
  * `IntegrityError`; an unknown outcome is one of a later version.
  */
 export function decodeLogEntry(bytes: Uint8Array): ReadLogEntry {
   const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
   const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
   const type = bytes[0];
-  if ((type !== TYPE && type !== TYPE_FIRST) || !action || !source) {
+  if ((type !== TYPE && type !== TYPE_NAMED && type !== TYPE_FIRST) || !action || !source) {
     throw new IntegrityError('log entry');
   }
   return {
@@ -250,6 +275,6 @@ export function decodeLogEntry(bytes: Uint8Array): ReadLogEntry {
     timeMs: readU64(bytes, TIME_AT),
     action,
     source,
-    ...(type === TYPE ? readSecond(bytes) : readFirst(bytes)),
+    ...(type === TYPE_FIRST ? readFirst(bytes) : readSecond(bytes)),
   };
 }

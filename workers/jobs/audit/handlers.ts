@@ -1,3 +1,4 @@
+import { isInRanges } from '../../../server/domain/text/network.ts';
 import {
   type AuditMarkKind,
   CHAIN_BEGIN,
@@ -38,10 +39,26 @@ function tokenOf(object: string): string | undefined {
   return noun === 'item' ? token : undefined;
 }
 
-function isWanted({ timeMs, action, object }: ChainEntry, wanted: AuditFilter): boolean {
+/** The vault key that an entry names; undefined for any other object. */
+function keyOf(object: string): string | undefined {
+  const [noun = '', key] = object.split('/');
+  return ['key', 'item', 'items'].includes(noun) ? key : undefined;
+}
+
+function isOfKeys(object: string, keys: readonly string[]): boolean {
+  const key = keyOf(object);
+  return key === undefined || keys.includes(key);
+}
+
+function isWanted(entry: ChainEntry, wanted: AuditFilter): boolean {
+  const { timeMs, action, actor, ip, outcome, object } = entry;
   return (
     (wanted.action === undefined || wanted.action === action) &&
     (wanted.token === undefined || wanted.token === tokenOf(object)) &&
+    (wanted.actor === undefined || wanted.actor === actor) &&
+    (wanted.outcome === undefined || wanted.outcome === outcome) &&
+    (wanted.source_ip === undefined || isInRanges(ip, [wanted.source_ip])) &&
+    (wanted.keys === undefined || isOfKeys(object, wanted.keys)) &&
     (wanted.after === undefined || timeMs >= wanted.after) &&
     (wanted.before === undefined || timeMs < wanted.before)
   );

@@ -17,6 +17,12 @@ export interface ChainFacts {
 export interface AuditFilter {
   readonly action?: string | undefined;
   readonly token?: string | undefined;
+  readonly actor?: string | undefined;
+  /** An address or a CIDR. */
+  readonly source_ip?: string | undefined;
+  readonly outcome?: string | undefined;
+  /** Only entries about these vault keys, and those that name no key. */
+  readonly keys?: readonly string[] | undefined;
   readonly after?: number | undefined;
   readonly before?: number | undefined;
 }

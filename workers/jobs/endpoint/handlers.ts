@@ -103,9 +103,25 @@ function withOpened<T>(
   }
 }
 
-/** Reads a body that was sent to a capture endpoint. */
+const JSON_EXPECTED =
+  'must be a JSON object in UTF-8; an endpoint that is created with `smart_parse=true` also takes forms, XML and text';
+/** The beginning of a body, in which its format shows. */
+const START_BYTES = 64;
+const MAY_BE_JSON = /^\s*[[{]/;
+
+/** Reads a body that was sent to a capture endpoint. The error of a form, XML or text says what would take it. */
 function readBody({ smartParse: smart }: CaptureParams | PatchParams, body: Uint8Array): JsonObject {
-  return smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
+  if (smart) {
+    return readAnything(body, smart.contentType);
+  }
+  try {
+    return parseStoredObject(body);
+  } catch (error) {
+    const isJson = MAY_BE_JSON.test(Buffer.from(body.subarray(0, START_BYTES)).toString('latin1'));
+    throw error instanceof VaultError && error.code === 'invalid_json' && !isJson
+      ? new VaultError('invalid_json', { field: 'body', expected: JSON_EXPECTED })
+      : error;
+  }
 }
 
 /** Returns an object that was sent as it is to be stored. */

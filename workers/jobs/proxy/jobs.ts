@@ -115,8 +115,9 @@ export interface JobFacts {
   readonly ua: string;
   /** The caller, as the security log names it; jobs of earlier versions have none. */
   readonly actor?: string | undefined;
-  /** The API credential of the caller. */
+  /** The API credential of the caller, and its name; jobs of earlier versions have no name. */
   readonly credentialId?: string | undefined;
+  readonly credentialName?: string | undefined;
   /** The credential sees numbers masked, even if the account does not. */
   readonly forcedMask?: boolean | undefined;
   /** The id of the request that created it, for the log; jobs of earlier versions have none. */

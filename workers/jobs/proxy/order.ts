@@ -105,7 +105,8 @@ export function commonFacts(
   { facts }: ParsedOrder,
   key: UnlockedKey,
 ) {
-  const { account, user, kid, ip, userAgent, actor, credentialId, forcedMask, attempts, requestId } = params;
+  const { account, user, kid, ip, userAgent, actor, credentialId, credentialName } = params;
+  const { forcedMask, attempts, requestId } = params;
   return {
     account,
     user,
@@ -116,6 +117,7 @@ export function commonFacts(
     ua: userAgent,
     actor,
     credentialId,
+    credentialName,
     forcedMask: forcedMask && credentialId !== undefined ? true : undefined,
     requestId,
     attempts,

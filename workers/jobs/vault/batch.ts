@@ -20,6 +20,7 @@ import { openWarmKey, WARM_MISS } from '../key/open.ts';
 import {
   type BATCH_JOBS,
   type BatchFacts,
+  type BatchHead,
   type ItemFailure,
   STORED_STRINGS,
   type StoredParts,
@@ -29,7 +30,8 @@ import {
 import { createPacking, endString, packed, writeBytes } from './page.ts';
 import { invalidAt, type SealingKey, sealNew } from './records.ts';
 
-const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
+const KEY_NAMES = ['key', 'user'];
+const HEAD_NAMES = [...KEY_NAMES, 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
 /** Members of a line of an export; `stored_at` and `card` are ignored, since the vault makes them again. */
 const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at', 'expires_at', 'card'];
@@ -45,6 +47,23 @@ function refuseUnknown(place: string, members: Members, known: readonly string[]
       throw unknownName(place, name, known);
     }
   }
+}
+
+/** The name of the key, and its place. Both names are accepted if they are equal, as in other bodies. */
+function keyOf(members: Members): Pick<BatchHead, 'user' | 'field'> {
+  const sent = KEY_NAMES.flatMap((name) => {
+    const text = members.get(name);
+    return text === undefined ? [] : [{ field: `body.${name}`, value: parseJson(text) }];
+  });
+  const [first = { field: 'body.user', value: null }, second = first] = sent;
+  const { field, value: user } = first;
+  if (typeof user !== 'string' || !isIdentifier(user)) {
+    throw invalidAt(field, 'must be the identifier of a key');
+  }
+  if (second.value !== user) {
+    throw new VaultError('conflicting_parameters', { field });
+  }
+  return { user, field };
 }
 
 function flagOf(members: Members, name: string): boolean | undefined {
@@ -189,16 +208,13 @@ export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
     if (params.refuseUnknown) {
       refuseUnknown('body', members, HEAD_NAMES);
     }
-    const user = parseJson(members.get('user') ?? Buffer.from('null'));
-    if (typeof user !== 'string' || !isIdentifier(user)) {
-      throw invalidAt('body.user', 'must be the identifier of a key');
-    }
+    const key = keyOf(members);
     const items = splitList(members.get('items') ?? EMPTY, params.itemsMax);
     if (items === undefined || items.length === 0) {
       throw invalidAt('body.items', `must be a list of 1 to ${params.itemsMax} items`);
     }
     const card = flagOf(members, 'return_card_metadata');
-    const head = { user, return_fingerprint: flagOf(members, 'return_fingerprint') ?? false };
+    const head = { ...key, return_fingerprint: flagOf(members, 'return_fingerprint') ?? false };
     return { head: card === undefined ? head : { ...head, return_card_metadata: card }, items };
   },
 

@@ -4,6 +4,7 @@ import { keepNumbers, mergeFirstLevel } from '../../../server/domain/card/number
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { isInRanges } from '../../../server/domain/text/network.ts';
 import { formatStoredAt } from '../../../server/domain/text/time.ts';
 import { earlierExpiry } from '../../crypto/item/item.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
@@ -13,7 +14,7 @@ import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes
 import type { ThreadHandlers } from '../context.ts';
 import { openWarmKey, WARM_MISS, withKey } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/handlers.ts';
-import type { ITEM_JOBS, ShownLogEntry } from './jobs.ts';
+import type { AccessFilter, ITEM_JOBS, ShownLogEntry } from './jobs.ts';
 import {
   checkLive,
   checkReference,
@@ -44,18 +45,28 @@ function isBroken(entries: readonly ReadLogEntry[], records: readonly Uint8Array
 }
 
 function shownEntry(entry: ReadLogEntry, account: string): ShownLogEntry {
-  const { action, source, outcome, credential, endpoint, requestId, ip, userAgent, timeMs } = entry;
+  const { action, source, outcome, credential, credentialName, endpoint } = entry;
+  const { requestId, ip, userAgent, timeMs } = entry;
   return {
     action,
     source,
     outcome,
     actor: credential === '' ? account : `${account}/${credential}`,
+    ...(credentialName === '' ? {} : { actor_name: credentialName }),
     ...(endpoint === '' ? {} : { endpoint }),
     request_id: requestId,
     ip_address: ip,
     user_agent: userAgent,
     timestamp: formatStoredAt(timeMs),
   };
+}
+
+function isWanted({ actor, ip_address, endpoint }: ShownLogEntry, wanted: AccessFilter): boolean {
+  return (
+    (wanted.actor === undefined || wanted.actor === actor) &&
+    (wanted.endpoint === undefined || wanted.endpoint === endpoint) &&
+    (wanted.source_ip === undefined || isInRanges(ip_address, [wanted.source_ip]))
+  );
 }
 
 export const ITEM_HANDLERS = {
@@ -138,5 +149,17 @@ export const ITEM_HANDLERS = {
       throw new IntegrityError('log');
     }
     return entries.map((entry) => shownEntry(entry, account));
+  },
+
+  readAccess(context, { params: { aid, account, places, filter }, entries, metas }) {
+    const { env, sealer } = context;
+    return places.map(({ kid, user, token }, i) => {
+      const entry = shownEntry(openLogEntry(sealer, { env, aid, kid, token }, entries[i] ?? EMPTY), account);
+      if (entry.action !== 'decrypt' || entry.outcome !== 'ok' || !isWanted(entry, filter)) {
+        return null;
+      }
+      const { reference } = metaOf(context, { aid, kid }, token, metas[i] ?? EMPTY);
+      return { user, token, ...(reference === undefined ? {} : { reference }), ...entry };
+    });
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

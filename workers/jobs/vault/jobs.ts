@@ -34,8 +34,9 @@ export interface RequestOrigin {
 export interface ActorParams extends RequestOrigin {
   /** The endpoint that is used, if one is. */
   readonly endpointId?: string | undefined;
-  /** The API credential that is used, if one is. */
+  /** The API credential that is used, if one is, and its name. */
   readonly credentialId?: string | undefined;
+  readonly credentialName?: string | undefined;
   /** ms since 1970. */
   readonly now: number;
 }
@@ -86,6 +87,8 @@ export interface StoreParams extends StoreSettings, StoreOptions, Seen {
 /** Options that a batch has for all its items. */
 export interface BatchHead {
   readonly user: string;
+  /** The place of `user` in the body of a request. */
+  readonly field?: string | undefined;
   readonly return_fingerprint?: boolean | undefined;
   readonly return_card_metadata?: boolean | undefined;
 }
@@ -144,6 +147,8 @@ export interface ShownLogEntry {
   readonly outcome: string;
   /** The account, or `ACCOUNT/CREDENTIAL`. */
   readonly actor: string;
+  /** The name that the credential had. */
+  readonly actor_name?: string;
   readonly endpoint?: string;
   /** Empty in entries of versions before it was logged. */
   readonly request_id: string;
@@ -151,6 +156,22 @@ export interface ShownLogEntry {
   readonly user_agent: string;
   /** RFC 3339 in UTC. */
   readonly timestamp: string;
+}
+
+/** A successful reading of an item, by the names of the API. */
+export interface ShownReading extends ShownLogEntry {
+  readonly user: string;
+  readonly token: string;
+  readonly reference?: string;
+}
+
+/** Selects readings. */
+export interface AccessFilter {
+  /** As the entries have it. */
+  readonly actor?: string | undefined;
+  /** An address or a CIDR. */
+  readonly source_ip?: string | undefined;
+  readonly endpoint?: string | undefined;
 }
 
 /** Selects items of a page by their opened metadata. */
@@ -335,6 +356,24 @@ export const ITEM_JOBS = {
       entries: list(bytes),
     }),
     output: json<readonly ShownLogEntry[]>(),
+  }),
+  /** Opens entries of logs of items of an account, each with its metadata; null for one that is no wanted reading. */
+  readAccess: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<{
+        readonly aid: string;
+        /** The name of the account. */
+        readonly account: string;
+        /** The item of each entry, and the name of its key. */
+        readonly places: readonly { readonly kid: string; readonly user: string; readonly token: string }[];
+        readonly filter: AccessFilter;
+      }>(),
+      entries: list(bytes),
+      metas: list(bytes),
+    }),
+    output: json<readonly (ShownReading | null)[]>(),
   }),
   /**
    * The items of a page without their data, each as JSON text; empty for one that is gone or not wanted. A comma stands

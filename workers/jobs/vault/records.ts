@@ -240,6 +240,7 @@ export function logEntry(
       userAgent,
       endpoint: params.endpointId ?? '',
       credential: params.credentialId ?? '',
+      credentialName: params.credentialName ?? '',
       requestId,
     },
   );

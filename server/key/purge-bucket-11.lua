@@ -2,7 +2,7 @@
 -- Removes some items of a bucket of a deleted key; call it until it replies 0. The fence is kept.
 -- KEYS  1 time index  2 reference index  3 identity tags  4 recorded heads
 --       5 tokens whose logs have changed  6 notes of removed logs  7 undelivered logs
---       8 metadata index  9 expiries  10 outbox, which stays until it is delivered
+--       8 metadata index  9 expiries  10 readings  11 outbox, which stays until it is delivered
 -- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 maximum number of items
 --       4 '1' if logs are delivered to a sink, or ''
 -- Reply number of removed items
@@ -20,12 +20,12 @@ for i = 1, #tokens do
   local undelivered = is_streamed and undelivered_of(item_prefix .. token, token, KEYS[7])
   redis.call('UNLINK', item_prefix .. token, sad_prefix .. token)
   if undelivered then
-    keep_undelivered(undelivered, token, KEYS[7], KEYS[10])
+    keep_undelivered(undelivered, token, KEYS[7], KEYS[11])
   end
 end
 if #tokens > 0 then
   redis.call('ZREMRANGEBYRANK', index, 0, #tokens - 1)
 else
-  redis.call('UNLINK', unpack(KEYS, 1, 9))
+  redis.call('UNLINK', unpack(KEYS, 1, 10))
 end
 return #tokens

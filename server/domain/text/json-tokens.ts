@@ -1,7 +1,6 @@
-import { isDigit } from '../card/digits.ts';
-import { findUnit, type View, widthAt } from './reply-view.ts';
+import { findUnit, type View, widthAt } from './notations.ts';
 
-const [QUOTE, COLON, MINUS] = [0x22, 0x3a, 0x2d];
+const [QUOTE, COLON] = [0x22, 0x3a];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Receives the tokens of a JSON text; names and texts without their quotes. */
@@ -37,11 +36,13 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
 }
 
-function isOfWord(unit: number): boolean {
+function isLetter(unit: number): boolean {
   const letter = unit | 0x20;
-  return (
-    isDigit(unit) || (letter >= 0x61 && letter <= 0x7a) || unit === MINUS || unit === 0x2b || unit === 0x2e
-  );
+  return letter >= 0x61 && letter <= 0x7a;
+}
+
+function isOfWord(unit: number): boolean {
+  return isLetter(unit) || (unit >= 0x30 && unit <= 0x39) || unit === 0x2b || unit === 0x2d || unit === 0x2e;
 }
 
 /** The next character of another kind. */
@@ -70,10 +71,10 @@ export function visitJson(view: View, visitor: JsonVisitor): void {
       visitor.close?.();
     } else if (isOfWord(unit)) {
       at = skip(text, isOfWord, at);
-      if (isDigit(unit) || unit === MINUS) {
-        visitor.number(from, at);
-      } else {
+      if (isLetter(unit)) {
         visitor.word?.(from, at);
+      } else {
+        visitor.number(from, at);
       }
     }
   }

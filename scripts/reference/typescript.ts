@@ -1,0 +1,117 @@
+/** How an operation is called from TypeScript: the examples of the SDK's own comments. */
+import type { Call } from './document.ts';
+
+/** The calls of the SDK that send each operation, by their names in its reference. */
+const SDK_CALLS: Readonly<Record<string, readonly string[]>> = {
+  checkLuhn: ['utility.luhn'],
+  generatePassphrase: ['utility.passphrase'],
+  storeItem: ['vault.store'],
+  readItems: ['vault.decrypt', 'vault.list'],
+  deleteItem: ['vault.delete', 'vault.eraseReference'],
+  updateItem: ['vault.update'],
+  readLog: ['vault.log'],
+  readAccess: ['vault.access'],
+  storeItems: ['vault.storeMany'],
+  decryptItems: ['vault.decryptMany'],
+  deleteItems: ['vault.deleteMany'],
+  exportItems: ['vault.export'],
+  createCaptureEndpoint: ['capture.create'],
+  listCaptureEndpoints: ['capture.list'],
+  capture: ['captureClient.submit'],
+  checkCaptureEndpoint: ['captureClient.check'],
+  deleteCaptureEndpoint: ['capture.delete'],
+  getSealingKey: ['captureClient.sealingKey'],
+  createRetrieveEndpoint: ['retrieve.create'],
+  listRetrieveEndpoints: ['retrieve.list'],
+  retrieve: ['retrieveClient.decrypt', 'retrieveClient.list'],
+  deleteRetrieveEndpoint: ['retrieve.delete'],
+  createForm: ['forms.create'],
+  listForms: ['forms.list'],
+  showForm: ['forms.get'],
+  replaceForm: ['forms.replace'],
+  deleteForm: ['forms.delete'],
+  createCaptureForm: ['forms.create'],
+  listCaptureForms: ['forms.list'],
+  showCaptureForm: ['forms.get'],
+  replaceCaptureForm: ['forms.replace'],
+  deleteCaptureForm: ['forms.delete'],
+  createKey: ['keys.create'],
+  listKeys: ['keys.list'],
+  changePassphrase: ['keys.changePassphrase'],
+  deleteKey: ['keys.delete'],
+  createRecovery: ['keys.recovery.create'],
+  readRecovery: ['keys.recovery.read'],
+  deleteRecovery: ['keys.recovery.remove'],
+  recoverKey: ['keys.recover'],
+  createRule: ['rules.create'],
+  readRules: ['rules.get', 'rules.list'],
+  deleteRule: ['rules.delete'],
+  listOperations: ['rules.operations'],
+  testRule: ['rules.test'],
+  proxyPost: ['proxy.post'],
+  proxyGet: ['proxy.fetch'],
+  requestNetworkToken: ['proxy.networkToken'],
+  listJobs: ['jobs.list'],
+  readJob: ['jobs.get'],
+  cancelJob: ['jobs.cancel'],
+  redeliverJobs: ['jobs.redeliverMany'],
+  redeliverJob: ['jobs.redeliver'],
+  createConnection: ['connections.create'],
+  listConnections: ['connections.list'],
+  readConnection: ['connections.get'],
+  replaceConnection: ['connections.replace'],
+  deleteConnection: ['connections.delete'],
+  createCsr: ['certificates.createCsr'],
+  readCsrs: ['certificates.getCsr', 'certificates.listCsrs'],
+  deleteCsr: ['certificates.deleteCsr'],
+  createCertificate: ['certificates.create'],
+  readCertificates: ['certificates.get', 'certificates.list'],
+  deleteCertificate: ['certificates.delete'],
+  whoami: ['admin.whoami'],
+  changePassword: ['admin.changePassword'],
+  setPreference: ['admin.setPreference'],
+  readPreferences: ['admin.getPreference', 'admin.listPreferences'],
+  deletePreference: ['admin.deletePreference'],
+  readBilling: ['admin.billing'],
+  readUsage: ['admin.usage'],
+  listExpiring: ['admin.expiring'],
+  readComplianceCertificate: ['admin.certificate'],
+  createCredential: ['credentials.create'],
+  listCredentials: ['credentials.list'],
+  readCredential: ['credentials.get'],
+  deleteCredential: ['credentials.delete'],
+  rollCredential: ['credentials.roll'],
+  readAudit: ['audit.list'],
+};
+
+/** The example of each call of the SDK, by its name. */
+export type SdkExamples = ReadonlyMap<string, string>;
+
+/** Reads the examples out of the SDK's reference, which is made of its comments. */
+export async function readExamples(file: URL): Promise<SdkExamples> {
+  const sections = (await Bun.file(file).text()).split(/^### /m);
+  return new Map(
+    sections.flatMap((section) => {
+      const [, name = '', code] = /^(\S+)\n.*?^```ts\n(.*?)\n```$/ms.exec(section) ?? [];
+      return code === undefined ? [] : [[name, code] as const];
+    }),
+  );
+}
+
+/** The calls of the SDK that send an operation; none for the relay, which takes any request. */
+export function sdkCallsOf({ operationId, path }: Call): readonly string[] {
+  return path === undefined ? ['webhooks.verify'] : (SDK_CALLS[operationId] ?? []);
+}
+
+/** The code that calls an operation, or takes a call of the vault. Throws for an operation that has none. */
+export function programOf(call: Call, examples: SdkExamples): string {
+  const { method, path } = call;
+  if (path?.startsWith('/v1/relay/')) {
+    return `const relay = client.relay('psp', { key: 'customers' });\nconst reply = await relay.fetch('/payments', { method: '${method}' });`;
+  }
+  const parts = sdkCallsOf(call).flatMap((name) => examples.get(name) ?? []);
+  if (parts.length === 0 || parts.length < sdkCallsOf(call).length) {
+    throw new Error(`The SDK has no example for ${call.operationId}.`);
+  }
+  return parts.join('\n\n');
+}
