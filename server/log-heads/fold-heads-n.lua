@@ -17,9 +17,10 @@ for i = 1, #KEYS - 4 do
   local token, read = ARGV[3 * i + 1], ARGV[3 * i + 2]
   local n, r, first = unpack(call('HMGET', KEYS[4 + i], 'n', 'r', '1'))
   local length, recorded = struct.unpack('<I4I4', read)
-  -- The log may have grown. Entries never change: it is the same log if its first entry is.
+  local tag = r and tag_of(call('HGET', KEYS[4 + i], r)) or NONE
+  -- The log may have grown; all else must be as it was read.
   local is_same = (r and (tonumber(r) or 0) or 4294967295) == recorded and tag_of(first) == sub(read, 9, 24)
-  if not is_same or note_of(token) ~= sub(read, HEAD_BYTES + 1) then
+  if not is_same or tag .. note_of(token) ~= sub(read, 41) then
     return 'changed'
   end
   before[i] = r or '0'

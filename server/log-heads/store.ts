@@ -25,7 +25,7 @@ export interface ReadHeads {
   /** Empty if nothing was recorded. */
   readonly record: Buffer;
   readonly tokens: readonly string[];
-  /** The head of each token (see the prelude of the scripts). */
+  /** The head of each token (see `read-heads-n.lua`). */
   readonly heads: readonly Buffer[];
 }
 

@@ -15,7 +15,7 @@ const NO_TAG = new Uint8Array(TAG_BYTES);
 /** Bytes of the removal of an item with a reference of usual length. */
 const REMOVAL_BYTES = 256;
 const NO_REMOVAL: readonly Uint8Array[] = Array.from({ length: REMOVAL_STRINGS }, () => EMPTY);
-/** Offsets of the parts of a head, see the prelude of its scripts. */
+/** Offsets of the parts of a head, see `read-heads-n.lua`. */
 const FIRST_AT = 8;
 const TAIL_AT = FIRST_AT + TAG_BYTES;
 const TAG_AT = TAIL_AT + TAG_BYTES;
