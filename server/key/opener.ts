@@ -10,6 +10,7 @@ import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import type { Account, AccountContext } from '../request/context.ts';
+import { mayUseKey } from '../request/permission.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import type { KeyStore } from './store.ts';
 
@@ -19,6 +20,8 @@ const WARM_MAX = 1_000;
 const WARM_PASSPHRASE_BYTES_MIN = 20;
 const WARM_SWEEP_MS = 5_000;
 const TRIES_MAX = 40;
+/** Keys that are found at once. */
+const KEYS_STEP = 256;
 /** The pause before a request tries a closed fence again. */
 export const CLOSED_PAUSE_MS = 50;
 
@@ -143,6 +146,27 @@ export class KeyOpener {
       named.map((user) => recover(this.find({ aid }, user), 'key_not_found', undefined)),
     );
     return named.filter((_, i) => found[i] !== undefined).slice(0, limit < 0 ? undefined : limit);
+  }
+
+  /**
+   * Yields the key `user`, or without it all keys that the caller may use, in the order of their names and from the key `first`
+   * on. A key that is deleted meanwhile is left out. Rejects with `key_not_found` for `user`.
+   */
+  async *each(account: Account, user?: string, first?: string): AsyncGenerator<KeyHandle, void, void> {
+    if (user !== undefined) {
+      yield await this.find(account, user);
+      return;
+    }
+    const findExisting = (each: string) => recover(this.find(account, each), 'key_not_found', undefined);
+    let users: readonly string[] =
+      first === undefined
+        ? await this.users(account, undefined, KEYS_STEP)
+        : [first].filter((each) => mayUseKey(account, each));
+    while (users.length > 0) {
+      const found = await Promise.all(users.map(findExisting));
+      yield* found.filter((key) => key !== undefined);
+      users = await this.users(account, users.at(-1), KEYS_STEP);
+    }
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { AccessFilter, ShownReading } from '../../workers/jobs/vault/jobs.ts';
 import { listStreamOf } from '../core/byte-stream.ts';
-import { eachOf, recover } from '../core/concurrency.ts';
+import { eachOf } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyOpener } from '../key/opener.ts';
@@ -8,8 +8,7 @@ import type { Bucket } from '../redis/records/name.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import type { Reading, ReadingStore } from './store/readings.ts';
 
-/** Keys that are looked up at once, and buckets that are read at once. */
-const KEYS_STEP = 256;
+/** Buckets that are read at once. */
 const BUCKETS_AT_ONCE = 256;
 /** Readings that are opened at once. */
 const STEP = 256;
@@ -145,7 +144,7 @@ export class AccessListing {
     max: number,
   ): AsyncGenerator<readonly Named[], void, void> {
     const walks: Walk[] = [];
-    for await (const key of this.keysOf(account, user)) {
+    for await (const key of this.keys.each(account, user)) {
       for (let number = 0; number < this.buckets; number++) {
         const bucket: Bucket = { kid: key.kid, number };
         const pages = this.store.newestFirst(bucket, Math.min(before - 1, from?.[0] ?? before), after);
@@ -160,20 +159,6 @@ export class AccessListing {
       for (; known.length >= max || (!isRead && known.length > 0); known = known.slice(max)) {
         yield known.slice(0, max);
       }
-    }
-  }
-
-  private async *keysOf(account: Account, user: string | undefined) {
-    if (user !== undefined) {
-      yield await this.keys.find(account, user);
-      return;
-    }
-    let users = await this.keys.users(account, undefined, KEYS_STEP);
-    while (users.length > 0) {
-      // A key that was deleted meanwhile is left out.
-      const found = users.map((each) => recover(this.keys.find(account, each), 'key_not_found', undefined));
-      yield* (await Promise.all(found)).filter((key) => key !== undefined);
-      users = await this.keys.users(account, users.at(-1), KEYS_STEP);
     }
   }
 }

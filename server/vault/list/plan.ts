@@ -1,12 +1,11 @@
 import type { ItemFilter } from '../../../workers/jobs/vault/jobs.ts';
-import { recover, toAsync } from '../../core/concurrency.ts';
+import { toAsync } from '../../core/concurrency.ts';
 import type { Cursors } from '../../core/cursors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import type { MemberIndex } from '../../redis/records/scan.ts';
 import type { Account, AccountContext } from '../../request/context.ts';
-import { mayUseKey } from '../../request/permission.ts';
 import type { ItemStore, Position } from '../store/items.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
@@ -14,8 +13,6 @@ const STEP_FIRST = 16;
 const STEP_MAX = 1_024;
 /** Picked items that are yielded at once. */
 const PICKED_STEP = 4_096;
-/** Keys that are looked up at once. */
-const KEYS_STEP = 256;
 
 /** The items that a listing covers. Without `limit`, or with -1, there is no limit; times are milliseconds since 1970. */
 export interface ListFilter extends ItemFilter {
@@ -277,19 +274,7 @@ export class ListPlanner {
       yield only;
       return;
     }
-    if (filter.user !== undefined) {
-      yield await this.keys.find(account, filter.user);
-      return;
-    }
-    // A key that was deleted after the directory was read is left out.
-    const findExisting = (user: string) => recover(this.keys.find(account, user), 'key_not_found', undefined);
-    const first = from ? [from.user].filter((user) => mayUseKey(account, user)) : undefined;
-    let users = first ?? (await this.keys.users(account, undefined, KEYS_STEP));
-    while (users.length > 0) {
-      const found = await Promise.all(users.map(findExisting));
-      yield* found.filter((key) => key !== undefined);
-      users = await this.keys.users(account, users.at(-1), KEYS_STEP);
-    }
+    yield* this.keys.each(account, filter.user, from?.user);
   }
 
   /** Returns the ranges of the first items, and the last of these items if there are more. */
