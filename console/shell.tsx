@@ -7,6 +7,7 @@ import { T } from './app/text.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
+import { EventsScreen } from './screens/events.tsx';
 import { FormScreen } from './screens/form-builder.tsx';
 import { FormsScreen } from './screens/forms.tsx';
 import { HomeScreen } from './screens/home.tsx';
@@ -52,6 +53,7 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   rule: { of: 'rules', scopes: ['rule:read', 'rule:write'], show: RuleScreen },
   jobs: { title: T.jobs.title, scopes: ['job:read'], show: JobsScreen },
   job: { of: 'jobs', scopes: ['job:read'], show: JobScreen },
+  events: { title: T.events.title, scopes: ['event:write'], show: EventsScreen },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
   log: { title: T.log.title, scopes: ['audit:read'], show: LogScreen },

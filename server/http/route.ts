@@ -18,6 +18,7 @@ export type Noun =
   | 'proxy'
   | 'connection'
   | 'job'
+  | 'event'
   | 'admin'
   | 'credential'
   | 'audit';

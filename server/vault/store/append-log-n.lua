@@ -1,22 +1,21 @@
 -- append-log
 -- Appends one log entry to each of many items of one bucket.
--- KEYS  1 fence  2 tokens whose logs have changed  3 counts, then the item keys
+-- KEYS  1 fence  2 tokens whose logs have changed  3 counts  4 outbox of events, then the item keys
 -- ARGV  1 generation that the reader knows, or ''  2 name of the count of appended entries, or ''
 --       3 the concatenated entries, each preceded by the number and tail that it names
 --       4 the end of each entry, u32 little-endian; absent for one item. An item with an empty entry is skipped
 -- Reply {'ok', a character per item: '1' appended, '0' skipped or missing, '2' its log does not end where its field says}
 --   | {'closed'|'stale'}
 -- An item is missing too if its log is not the one that the entry names.
-local FIXED_KEYS = 3
-local fence, changed_logs, usage = KEYS[1], KEYS[2], KEYS[3]
+local FIXED_KEYS = 4
+local fence, changed_logs, usage, outbox = unpack(KEYS, 1, FIXED_KEYS)
 local generation, counted, entries, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-if generation ~= '' then
-  local fenced = fence_state(fence, tonumber(generation))
-  if fenced then
-    return { fenced }
-  end
+local fenced, watched = fence_state(fence, tonumber(generation))
+if fenced then
+  return { fenced }
 end
+local is_kept = is_watched(watched, '2')
 local call, sub, out, changed = redis.call, string.sub, {}, {}
 
 -- Appends the entry from one position to another, and returns the character of the item.
@@ -36,6 +35,9 @@ local function append(item, at, to)
   local entry = sub(entries, at + NAMED_BYTES, to)
   local count = string.format('%d', length_of(n) + 1)
   call('HSET', item, 'n', count .. sub(entry, -16), count, entry)
+  if is_kept then
+    keep_event(outbox, 3, sub(item, #changed_logs + 1), entry, call('HGET', item, 'm') or '')
+  end
   return '1'
 end
 
