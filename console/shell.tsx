@@ -8,6 +8,7 @@ import { CertificatesScreen } from './screens/certificates.tsx';
 import { ConnectionsScreen } from './screens/connections.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
+import { EventsScreen } from './screens/events.tsx';
 import { FormScreen } from './screens/form-builder.tsx';
 import { FormsScreen } from './screens/forms.tsx';
 import { HomeScreen } from './screens/home.tsx';
@@ -59,6 +60,7 @@ const SCREENS: Readonly<Record<string, Entry>> = {
     scopes: ['connection:read', 'connection:write'],
     show: ConnectionsScreen,
   },
+  events: { title: T.events.title, scopes: ['event:write'], show: EventsScreen },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
   readings: { title: T.readings.title, scopes: ['audit:read'], show: ReadingsScreen },

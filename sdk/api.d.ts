@@ -786,7 +786,7 @@ export interface paths {
         };
         /**
          * List jobs
-         * Lists asynchronous requests and webhooks of captures, newest first: those that go on, and those that have ended, for as long as the operator keeps them. A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.
+         * Lists asynchronous requests, webhooks of captures and deliveries of events, newest first: those that go on, and those that have ended, for as long as the operator keeps them (of deliveries the newest 10,000). A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.
          *
          *     A credential needs the scope `job:read`.
          */
@@ -865,6 +865,90 @@ export interface paths {
          *     A credential needs the scope `job:write`.
          */
         post: operations["redeliverJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/event/subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List event subscriptions
+         * Lists the subscriptions of the account with how many events wait, without their secrets.
+         *
+         *     A credential needs the scope `event:write`.
+         */
+        get: operations["listSubscriptions"];
+        put?: never;
+        /**
+         * Create an event subscription
+         * Sends events of the account to a URL, signed like all webhooks, at least once and in any order. An event tells what happened to which object, never its data. A subscription that a credential with `keys` makes gets the events that name one of these keys, and it ends with its credential. At most 20 for an account.
+         *
+         *     A credential needs the scope `event:write`.
+         */
+        post: operations["createSubscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/event/subscription/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an event subscription
+         * Returns one subscription: how many events wait for its receiver, and since when it is paused, with the number of events that were left out.
+         *
+         *     A credential needs the scope `event:write`.
+         */
+        get: operations["readSubscription"];
+        /**
+         * Replace an event subscription
+         * Replaces everything of a subscription but its id, its maker included, and resumes it if it is paused. What is left out is gone, the secret too. Events that wait are sent to the new URL.
+         *
+         *     A credential needs the scope `event:write`.
+         */
+        put: operations["replaceSubscription"];
+        post?: never;
+        /**
+         * Delete an event subscription
+         * Deletes a subscription. Events that wait for it are not sent any more.
+         *
+         *     A credential needs the scope `event:write`.
+         */
+        delete: operations["deleteSubscription"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/event/subscription/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event
+         * Sends an event of type `test` with empty `data` to the subscription, whatever its types.
+         *
+         *     A credential needs the scope `event:write`.
+         */
+        post: operations["testSubscription"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1343,6 +1427,26 @@ export interface webhooks {
          * The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.
          */
         post: operations["captureWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Something has happened in the vault
+         * The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.
+         */
+        post: operations["eventWebhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2715,7 +2819,7 @@ export interface components {
              */
             error?: string;
         };
-        /** An asynchronous request, or the webhook of a capture. It contains no card data. */
+        /** An asynchronous request, the webhook of a capture, or the delivery of an event. It contains no card data. */
         Job: {
             /**
              * The id that the request was accepted with, which third parties know as X-Vault-Request-Id.
@@ -2723,11 +2827,11 @@ export interface components {
              */
             id: string;
             /**
-             * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.
+             * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, the webhook of a capture, or the delivery of an event.
              * @example post
              * @enum {string}
              */
-            kind: "post" | "get" | "network_token" | "capture";
+            kind: "post" | "get" | "network_token" | "capture" | "event";
             /**
              * `waiting`: nothing was begun. `sending`: the request is sent, perhaps repeatedly. `reporting`: its webhook is called. `done`: there was a reply, and it was reported. `failed`: there was none, or its report could not be delivered. `unknown`: the request may have arrived, and no reply came. `cancelled`: it was never sent.
              * @example done
@@ -2735,7 +2839,7 @@ export interface components {
              */
             status: "waiting" | "sending" | "reporting" | "done" | "failed" | "unknown" | "cancelled";
             /**
-             * The host that it calls; of a capture that of the webhook.
+             * The host that it calls; of a capture or an event that of the webhook.
              * @example api.payments.example
              */
             host: string;
@@ -2798,11 +2902,11 @@ export interface components {
              */
             status?: "done" | "failed" | "unknown";
             /**
-             * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.
+             * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, the webhook of a capture, or the delivery of an event.
              * @example post
              * @enum {string}
              */
-            kind?: "post" | "get" | "network_token" | "capture";
+            kind?: "post" | "get" | "network_token" | "capture" | "event";
             /**
              * Only jobs that were accepted at or after this time. A time as in RFC 3339.
              * @example 2026-01-31T12:00:00Z
@@ -2824,6 +2928,115 @@ export interface components {
             redelivered: number;
             /** There may be more jobs: send the request again with it. */
             next_token?: string;
+        };
+        /** Where events are sent, and which. */
+        SubscriptionBody: {
+            /**
+             * The https URL that receives the events.
+             * @example https://shop.example.com/events
+             */
+            url: string;
+            /**
+             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: `whsec_` and Base64 of at least 24 bytes, or any other text that is valid in a header. `whsk_` and `whpk_`, the asymmetric keys of Standard Webhooks, are refused. If omitted, webhooks are not signed.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret?: string;
+            /**
+             * The types of events, by name, or all of a noun: `item.*` is every type that begins with `item.` but `item.read`, which is sent only if it is named.
+             * @example [
+             *       "item.created",
+             *       "key.*"
+             *     ]
+             */
+            types: ("item.created" | "item.updated" | "item.deleted" | "item.expired" | "item.read" | "key.created" | "key.changed" | "key.deleted" | "key.recovered" | "endpoint.created" | "endpoint.deleted" | "endpoint.used_up" | "endpoint.expired" | "credential.created" | "credential.rolled" | "credential.deleted" | "credential.expiring" | "certificate.created" | "certificate.expiring" | "account.locked" | "job.failed" | "item.*" | "key.*" | "endpoint.*" | "credential.*" | "certificate.*" | "account.*" | "job.*")[];
+            /**
+             * An object that every event of the subscription has as its member `metadata`.
+             * @example {
+             *       "shop": "eu"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** Maximum number of delivery attempts until a reply with 200. Default: 8. */
+            max_attempts?: number;
+        };
+        /** Where events are sent, without the secret. */
+        Subscription: {
+            /**
+             * Identifier of the subscription.
+             * @example sub_kLTVMUsdDPoVaCqL3bPlMt
+             */
+            id: string;
+            /**
+             * The https URL that receives the events.
+             * @example https://shop.example.com/events
+             */
+            url: string;
+            /**
+             * The types of events, by name, or all of a noun: `item.*` is every type that begins with `item.` but `item.read`, which is sent only if it is named.
+             * @example [
+             *       "item.created",
+             *       "key.*"
+             *     ]
+             */
+            types: ("item.created" | "item.updated" | "item.deleted" | "item.expired" | "item.read" | "key.created" | "key.changed" | "key.deleted" | "key.recovered" | "endpoint.created" | "endpoint.deleted" | "endpoint.used_up" | "endpoint.expired" | "credential.created" | "credential.rolled" | "credential.deleted" | "credential.expiring" | "certificate.created" | "certificate.expiring" | "account.locked" | "job.failed" | "item.*" | "key.*" | "endpoint.*" | "credential.*" | "certificate.*" | "account.*" | "job.*")[];
+            /**
+             * An object that every event of the subscription has as its member `metadata`.
+             * @example {
+             *       "shop": "eu"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** Maximum number of calls for one event until a reply with 200. */
+            max_attempts: number;
+            /**
+             * When the subscription was created.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+            /**
+             * Events that wait for its receiver.
+             * @example 0
+             */
+            waiting: number;
+            /**
+             * Since when no call of its receiver has succeeded, while events wait.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            failing_since?: string;
+            /**
+             * Since when new events are left out. Events that wait already are still sent. PUT the subscription again to resume it.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            paused_since?: string;
+            /**
+             * `failing`: no call of the receiver has succeeded for three days. `full`: 100,000 events waited.
+             * @enum {string}
+             */
+            paused_because?: "failing" | "full";
+            /**
+             * Events that were left out since then.
+             * @example 12
+             */
+            left_out?: number;
+        };
+        /** The oldest first. */
+        SubscriptionList: components["schemas"]["Subscription"][];
+        /** An event of type `test` is sent. */
+        EventTest: {
+            /**
+             * A message for humans.
+             * @example The test event is on its way.
+             */
+            message: string;
+            /**
+             * The id of the event.
+             * @example evt_0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
         };
         /** How requests are signed. */
         ConnectionSign: {
@@ -3105,7 +3318,7 @@ export interface components {
             /** Its identifier. */
             id: string;
             /** What it may do. */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
             /** The vault keys that it may use. Omitted: all. */
             keys?: string[];
             /** Whether it sees whole numbers. */
@@ -3302,7 +3515,7 @@ export interface components {
              *       "job:read"
              *     ]
              */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
             /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked?: boolean;
             /**
@@ -3352,7 +3565,7 @@ export interface components {
              *       "job:read"
              *     ]
              */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
             /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked: boolean;
             /**
@@ -3417,7 +3630,7 @@ export interface components {
              *       "job:read"
              *     ]
              */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
             /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked: boolean;
             /**
@@ -3485,7 +3698,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -3536,7 +3749,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -3559,7 +3772,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -3724,6 +3937,73 @@ export interface components {
              */
             metadata?: {
                 [key: string]: string;
+            };
+        };
+        /** Something has happened in the vault. */
+        EventWebhook: {
+            /**
+             * The id of the event, equal on repeats, and the same as `webhook-id`.
+             * @example evt_0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
+            /** What happened. */
+            type: ("item.created" | "item.updated" | "item.deleted" | "item.expired" | "item.read" | "key.created" | "key.changed" | "key.deleted" | "key.recovered" | "endpoint.created" | "endpoint.deleted" | "endpoint.used_up" | "endpoint.expired" | "credential.created" | "credential.rolled" | "credential.deleted" | "credential.expiring" | "certificate.created" | "certificate.expiring" | "account.locked" | "job.failed") | "test";
+            /**
+             * When it happened.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+            /** What the event is about. It contains no card data. */
+            data: {
+                /**
+                 * The vault key.
+                 * @example customers-2026
+                 */
+                user?: string;
+                /**
+                 * The token of the item.
+                 * @example b5f1e8c0a1d24c7f
+                 */
+                token?: string;
+                /**
+                 * The reference of the item.
+                 * @example customer-4711
+                 */
+                reference?: string;
+                /**
+                 * The endpoint, credential, certificate or job.
+                 * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id?: string;
+                /**
+                 * Who did it: `account/NAME`, `credential/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.
+                 * @example account/shop
+                 */
+                actor?: string;
+                /**
+                 * The endpoint that was used.
+                 * @example checkout
+                 */
+                endpoint?: string;
+                /**
+                 * The X-Request-Id of the request.
+                 * @example Zm9vYmFyYmF6cXV4
+                 */
+                request_id?: string;
+                /**
+                 * When it expires or has expired.
+                 * @example 2027-01-01T00:00:00Z
+                 */
+                expires_at?: string;
+            };
+            /**
+             * An object that every event of the subscription has as its member `metadata`.
+             * @example {
+             *       "shop": "eu"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
             };
         };
     };
@@ -12200,10 +12480,10 @@ export interface operations {
                  */
                 status?: "waiting" | "sending" | "reporting" | "done" | "failed" | "unknown" | "cancelled";
                 /**
-                 * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.
+                 * What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, the webhook of a capture, or the delivery of an event.
                  * @example post
                  */
-                kind?: "post" | "get" | "network_token" | "capture";
+                kind?: "post" | "get" | "network_token" | "capture" | "event";
                 /**
                  * Only jobs that were accepted at or after this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
@@ -12793,6 +13073,748 @@ export interface operations {
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
              *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listSubscriptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List event subscriptions */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriptionList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubscriptionBody"];
+            };
+        };
+        responses: {
+            /** Create an event subscription */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `subscriptions_full`: The account has reached its limit of event subscriptions. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the subscription.
+                 * @example sub_kLTVMUsdDPoVaCqL3bPlMt
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read an event subscription */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `subscription_not_found`: The event subscription does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    replaceSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the subscription.
+                 * @example sub_kLTVMUsdDPoVaCqL3bPlMt
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubscriptionBody"];
+            };
+        };
+        responses: {
+            /** Replace an event subscription */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `subscription_not_found`: The event subscription does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the subscription.
+                 * @example sub_kLTVMUsdDPoVaCqL3bPlMt
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete an event subscription */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `subscription_not_found`: The event subscription does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    testSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the subscription.
+                 * @example sub_kLTVMUsdDPoVaCqL3bPlMt
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Send a test event */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTest"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `subscription_not_found`: The event subscription does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -15932,7 +16954,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -16326,6 +17348,109 @@ export interface operations {
                      */
                     metadata?: {
                         [key: string]: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** Received. The event is not delivered again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** Not received. Delivery is retried after a delay, up to max_attempts attempts. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    eventWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                /** The id from the reply that accepted the request; the same in every attempt. */
+                "webhook-id": string;
+                /** The time of this attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                "webhook-signature"?: string;
+                /** The secret of the webhook, if it has one. */
+                "X-Vault-Webhook-Secret"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * The id of the event, equal on repeats, and the same as `webhook-id`.
+                     * @example evt_0q3vJq8nQm2dYtS1b7ZkXw
+                     */
+                    id: string;
+                    /** What happened. */
+                    type: ("item.created" | "item.updated" | "item.deleted" | "item.expired" | "item.read" | "key.created" | "key.changed" | "key.deleted" | "key.recovered" | "endpoint.created" | "endpoint.deleted" | "endpoint.used_up" | "endpoint.expired" | "credential.created" | "credential.rolled" | "credential.deleted" | "credential.expiring" | "certificate.created" | "certificate.expiring" | "account.locked" | "job.failed") | "test";
+                    /**
+                     * When it happened.
+                     * @example 2026-01-31T12:00:00.123Z
+                     */
+                    created_at: string;
+                    /** What the event is about. It contains no card data. */
+                    data: {
+                        /**
+                         * The vault key.
+                         * @example customers-2026
+                         */
+                        user?: string;
+                        /**
+                         * The token of the item.
+                         * @example b5f1e8c0a1d24c7f
+                         */
+                        token?: string;
+                        /**
+                         * The reference of the item.
+                         * @example customer-4711
+                         */
+                        reference?: string;
+                        /**
+                         * The endpoint, credential, certificate or job.
+                         * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+                         */
+                        id?: string;
+                        /**
+                         * Who did it: `account/NAME`, `credential/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.
+                         * @example account/shop
+                         */
+                        actor?: string;
+                        /**
+                         * The endpoint that was used.
+                         * @example checkout
+                         */
+                        endpoint?: string;
+                        /**
+                         * The X-Request-Id of the request.
+                         * @example Zm9vYmFyYmF6cXV4
+                         */
+                        request_id?: string;
+                        /**
+                         * When it expires or has expired.
+                         * @example 2027-01-01T00:00:00Z
+                         */
+                        expires_at?: string;
+                    };
+                    /**
+                     * An object that every event of the subscription has as its member `metadata`.
+                     * @example {
+                     *       "shop": "eu"
+                     *     }
+                     */
+                    metadata?: {
+                        [key: string]: unknown;
                     };
                 };
             };

@@ -4,6 +4,7 @@ import { type CaptureCalls, createCaptureCalls } from './calls/capture.ts';
 import { type CertificateCalls, createCertificateCalls } from './calls/certificate.ts';
 import { type ConnectionCalls, createConnectionCalls } from './calls/connection.ts';
 import { type CredentialCalls, createCredentialCalls } from './calls/credential.ts';
+import { createEventCalls, type EventCalls } from './calls/event.ts';
 import { createFormCalls, type FormCalls } from './calls/form.ts';
 import { createJobCalls, type JobCalls } from './calls/job.ts';
 import { createKeyCalls, type KeyCalls } from './calls/key.ts';
@@ -53,6 +54,8 @@ export class Vault {
   readonly proxy: ProxyCalls;
   /** Asynchronous requests to third parties, and webhooks of captures: how far they are. */
   readonly jobs: JobCalls;
+  /** Event subscriptions: where the vault tells what has happened. */
+  readonly events: EventCalls;
   /** Client certificates, for third parties that want to see one. */
   readonly certificates: CertificateCalls;
   /** Addresses and credentials of third parties, which are stored encrypted and never shown. */
@@ -90,6 +93,7 @@ export class Vault {
     this.rules = createRuleCalls(transport);
     this.proxy = createProxyCalls(transport, passphrase);
     this.jobs = createJobCalls(transport);
+    this.events = createEventCalls(transport);
     this.certificates = createCertificateCalls(transport);
     this.connections = createConnectionCalls(transport);
     this.utility = createUtilityCalls(transport);

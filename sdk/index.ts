@@ -22,6 +22,16 @@ export type {
 } from './calls/connection.ts';
 export type { CredentialCalls } from './calls/credential.ts';
 export type { EndpointOptions } from './calls/endpoint.ts';
+export type {
+  CreateSubscription,
+  DeleteSubscription,
+  EventCalls,
+  EventTest,
+  ReadSubscription,
+  ReplaceSubscription,
+  Subscription,
+  TestSubscription,
+} from './calls/event.ts';
 export type { FormCalls } from './calls/form.ts';
 export type { JobCalls } from './calls/job.ts';
 export type { KeyCalls } from './calls/key.ts';

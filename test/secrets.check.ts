@@ -71,6 +71,8 @@ test('the schema marks exactly these properties as secret', async () => {
     'RetrieveEndpoint.secret',
     'StoreBatchBody.number',
     'StoreQuery.number',
+    'SubscriptionBody.secret',
+    'WEBHOOK_MEMBERS.secret',
   ]);
 });
 

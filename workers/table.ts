@@ -4,6 +4,7 @@ import { CERT_JOBS } from './jobs/certificate/jobs.ts';
 import { CONNECTION_JOBS } from './jobs/connection/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
+import { EVENT_JOBS } from './jobs/event/jobs.ts';
 import { EXPORT_JOBS } from './jobs/export/jobs.ts';
 import { ROOT_JOBS } from './jobs/installation/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
@@ -32,4 +33,5 @@ export const JOBS = numberJobs({
   ...EXPORT_JOBS,
   ...RELAY_JOBS,
   ...CONNECTION_JOBS,
+  ...EVENT_JOBS,
 });

@@ -8,6 +8,7 @@ import { CERT_HANDLERS } from './jobs/certificate/handlers.ts';
 import { CONNECTION_HANDLERS } from './jobs/connection/handlers.ts';
 import { createThreadContext, type ThreadData, type ThreadHandlers } from './jobs/context.ts';
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/handlers.ts';
+import { EVENT_HANDLERS } from './jobs/event/handlers.ts';
 import { EXPORT_HANDLERS } from './jobs/export/handlers.ts';
 import { ROOT_HANDLERS } from './jobs/installation/handlers.ts';
 import { KEY_HANDLERS } from './jobs/key/handlers.ts';
@@ -50,6 +51,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...EXPORT_HANDLERS,
   ...RELAY_HANDLERS,
   ...CONNECTION_HANDLERS,
+  ...EVENT_HANDLERS,
 };
 
 await selfTest();

@@ -440,6 +440,18 @@ export const T = {
     overlap: 'Overlap',
     removeQuestion: 'Delete this credential? Programs that use it get 401 at once.',
   },
+  events: {
+    title: 'Events',
+    about: 'Where the vault tells what has happened. Programs create subscriptions with the API.',
+    empty: 'No subscriptions yet.',
+    url: 'URL',
+    types: 'Types',
+    waiting: 'Waiting',
+    paused: 'Paused since',
+    because: { failing: 'its receiver fails', full: 'too many events waited' },
+    leftOut: 'Left out',
+    removeQuestion: 'Delete this subscription? Events that wait for it are not sent any more.',
+  },
   certificates: {
     title: 'Client certificates',
     csrs: 'Signing requests',

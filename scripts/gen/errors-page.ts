@@ -19,6 +19,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
   proxy: 'requests to third parties and certificates for them',
   connection: 'connections',
   job: 'jobs',
+  event: 'event subscriptions',
   admin: 'the account',
   credential: 'credentials',
   audit: 'the security log',

@@ -82,6 +82,12 @@ const SDK_CALLS: Readonly<Record<string, readonly string[]>> = {
   deleteCredential: ['credentials.delete'],
   rollCredential: ['credentials.roll'],
   readAudit: ['audit.list'],
+  createSubscription: ['events.create'],
+  listSubscriptions: ['events.list'],
+  readSubscription: ['events.get'],
+  replaceSubscription: ['events.replace'],
+  deleteSubscription: ['events.delete'],
+  testSubscription: ['events.test'],
 };
 
 /** The example of each call of the SDK, by its name. */

@@ -411,6 +411,8 @@ export interface GetWebhook extends Schema<'GetWebhook'> {}
 export interface NetworkTokenWebhook extends Schema<'NetworkTokenWebhook'> {}
 /** An item was stored through a capture endpoint. */
 export interface CaptureWebhook extends Schema<'CaptureWebhook'> {}
+/** Something has happened in the vault, for the receiver of an event subscription. */
+export interface EventWebhook extends Schema<'EventWebhook'> {}
 /** There is no reply to report. With the code `outcome_unknown` the request may have had its effect. */
 export interface FailureWebhook extends Omit<Schema<'FailureWebhook'>, 'code'> {
   /** The error; with `outcome_unknown` the request may have had its effect. */

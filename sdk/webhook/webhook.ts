@@ -244,9 +244,9 @@ export interface Webhooks {
   /**
    * Verifies that a webhook call was made by the vault under your secret, unchanged and recent, and returns its content. `headers` are all those of the call, as fetch or Node have them; `body` is the
    * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request or the
-   * capture endpoint.
+   * capture endpoint, or the `secret` of the event subscription.
    * One event may be called several times: repeats have the same `webhook-id`. `Metadata` is the type of the metadata
-   * that your requests give; `Payload` is {@link CaptureWebhook} for the webhook of a capture endpoint.
+   * that your requests give; `Payload` is {@link CaptureWebhook} for the webhook of a capture endpoint, and {@link EventWebhook} for an event.
    * @see /guide/webhooks
    * @throws {@link VaultWebhookError}, whose `code` says why
    * @example

@@ -193,7 +193,7 @@ export class VaultCopy {
     }
     const [fence] = await this.backupStore.keys([redisKeys.fence(bucket)]);
     // A closed bucket is restored open: the deletion that closed it does not run in the restored vault.
-    const kept = [...fieldsOf(fence?.parts ?? [])].filter(([name]) => name === 'g' || name === 'l');
+    const kept = [...fieldsOf(fence?.parts ?? [])].filter(([name]) => ['g', 'l', 'w'].includes(name));
     await this.addPart('hash', redisKeys.fence(bucket), kept.flat());
   }
 

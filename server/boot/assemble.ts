@@ -32,6 +32,10 @@ import { Endpoints } from '../endpoint/endpoints.ts';
 import { Retrievals } from '../endpoint/retrievals.ts';
 import { SealingKeys } from '../endpoint/sealing-keys.ts';
 import { EndpointStore, SealingStore } from '../endpoint/store.ts';
+import { Events } from '../event/events.ts';
+import { Receivers } from '../event/receivers.ts';
+import { EventStore } from '../event/store.ts';
+import { Subscriptions, WatchedKeys } from '../event/subscriptions.ts';
 import { ExpiringThings } from '../expiring/expiring.ts';
 import { ExpiringStore } from '../expiring/store.ts';
 import { Exports } from '../export/exports.ts';
@@ -183,6 +187,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const credentialStore = new CredentialStore(redis);
   const complianceStore = new ComplianceStore(redis);
   const endpointStore = new EndpointStore(redis);
+  const eventStore = new EventStore(redis, buckets);
   const expiringStore = new ExpiringStore(redis);
   const formStore = new FormStore(redis);
   const headsStore = new HeadsStore(redis, isStreamed);
@@ -248,7 +253,9 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding];
+  const receivers = new Receivers(eventStore, crypto, credentials, recordEvent, random, now);
+  const watchedKeys = new WatchedKeys(eventStore, receivers);
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding, watchedKeys];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -272,12 +279,23 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const certificates = new Certificates(csrStore, certificateStore, crypto, limiter, metering, randomId);
   const connections = new Connections(connectionStore, crypto, thirdParties, settings, now);
   const rules = new Rules(ruleStore, crypto, metering, settings);
+  const subscriptions = new Subscriptions(
+    eventStore,
+    keyStore,
+    auditStore,
+    crypto,
+    thirdParties,
+    keyOpener,
+    receivers,
+    randomId,
+    now,
+  );
 
   // Items.
   const cards = new CardMetadataSource(binStore, now);
   const writer = new ItemWriter(itemStore, crypto, cards, metering, settings, now);
   const reader = new ItemReader(itemStore, crypto, keyOpener, cards, metering, now);
-  const remover = new ItemRemover(itemStore, crypto, limiter, keyOpener, metering, cursors);
+  const remover = new ItemRemover(itemStore, crypto, limiter, keyOpener, metering, cursors, now);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
   const expiry = new ItemExpiry(
     itemStore,
@@ -403,6 +421,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     thirdParties,
     accounts,
     sender,
+    receivers,
     recordEvent,
     webhookPause,
     randomId,
@@ -415,6 +434,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     keyOpener,
     jobs,
     queue,
+    receivers,
     networkTokenRequesters,
     metering,
     recordEvent,
@@ -499,6 +519,17 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     recordEvent,
     now,
   );
+  const events = new Events(
+    eventStore,
+    itemStore,
+    auditStore,
+    crypto,
+    receivers,
+    (aid) => expiring.renewals(aid),
+    (aid, deliveries) => jobs.acceptEvents(aid, deliveries),
+    recordEvent,
+    now,
+  );
   const compliance = new Compliance(complianceStore, crypto, randomId);
   const utility = new Utility(crypto, metering);
 
@@ -538,10 +569,33 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const services = {
     ...{ accessListing, accountRecords, accounts, audit, auditCheckpoints, auditListing, limiter },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, expiring, expiry, exports, folding, forms, idempotency },
+    ...{
+      connections,
+      credentials,
+      endpoints,
+      events,
+      expiring,
+      expiry,
+      exports,
+      folding,
+      forms,
+      idempotency,
+    },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
-    ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
+    ...{
+      rules,
+      sealingKeys,
+      signIns,
+      storeBatches,
+      subscriptions,
+      trees,
+      usage,
+      utility,
+      vault,
+      verifier,
+      walk,
+    },
     /** Writes all events of logs, see `streamAll`. */
     streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
       streamAll({ ...stores, sinkStore, crypto, accounts: accountsOfLogs, recordEvent }, wanted, write),
@@ -561,6 +615,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ startJobs: () => jobs.start(), sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
     writeRejections: () => audit.writeSoon(),
     countExpiring: () => expiring.round(),
+    findEvents: () => events.round(),
     stream: auditStream && (() => auditStream.round()),
   });
   const figures: GaugeSources = {
@@ -588,6 +643,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     async close() {
       rewrites.stop();
       await auditStream?.stop();
+      await events.stop();
       await jobs.close();
       keyOpener.close();
       await rejections.flush();

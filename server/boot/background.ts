@@ -9,6 +9,8 @@ const SWEEP_RETRY_MS = 5_000;
 const CHECKPOINT_MS = 30_000;
 /** So long at the most is a rejection in no log that was answered without waiting for its entry. */
 const REJECTIONS_MS = 1_000;
+/** The pause between two looks for events of accounts with subscriptions. */
+const EVENTS_MS = 1_000;
 /** The pause between two deliveries to the sink of access events. */
 const STREAM_MS = 5_000;
 
@@ -45,7 +47,7 @@ function createLoop(round: () => Promise<number>): Background {
 
 /**
  * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, figures of what
- * expires, rewrites after verification codes have expired, and the delivery to the sink of access events. Every sweep is recorded as the event
+ * expires, rewrites after verification codes have expired, events of accounts, and the delivery to the sink of access events. Every sweep is recorded as the event
  * `sweep`, with its duration in ms and the error code of a failure.
  */
 export function createBackground({
@@ -55,6 +57,7 @@ export function createBackground({
   writeRejections,
   countExpiring,
   rewriteExpired,
+  findEvents,
   stream,
   recordEvent,
 }: {
@@ -64,6 +67,7 @@ export function createBackground({
   readonly writeRejections: () => Promise<void>;
   readonly countExpiring: () => Promise<number>;
   readonly rewriteExpired: () => Promise<number>;
+  readonly findEvents: () => Promise<void>;
   readonly stream: (() => Promise<void>) | undefined;
   readonly recordEvent: RecordEvent;
 }): Background {
@@ -83,6 +87,10 @@ export function createBackground({
   });
   const counts = createLoop(countExpiring);
   const rewrites = createLoop(rewriteExpired);
+  const events = createLoop(async () => {
+    await findEvents();
+    return EVENTS_MS;
+  });
   const streams =
     stream &&
     createLoop(async () => {
@@ -97,6 +105,7 @@ export function createBackground({
       rejections.start();
       counts.start();
       rewrites.start();
+      events.start();
       streams?.start();
     },
     stop: () => {
@@ -105,6 +114,7 @@ export function createBackground({
       rejections.stop();
       counts.stop();
       rewrites.stop();
+      events.stop();
       streams?.stop();
     },
   };

@@ -19,6 +19,9 @@ import type { Retrievals } from '../endpoint/retrievals.ts';
 import { CAPTURE_ROUTES, RETRIEVE_ROUTES } from '../endpoint/routes.ts';
 import { CaptureWebhook } from '../endpoint/schema.ts';
 import type { SealingKeys } from '../endpoint/sealing-keys.ts';
+import { EVENT_ROUTES } from '../event/routes.ts';
+import { EventWebhook } from '../event/schema.ts';
+import type { Subscriptions } from '../event/subscriptions.ts';
 import type { ExpiringThings } from '../expiring/expiring.ts';
 import { EXPIRING_ROUTES } from '../expiring/routes.ts';
 import type { Exports } from '../export/exports.ts';
@@ -84,6 +87,7 @@ export interface RouteServices {
   readonly utility: Utility;
   readonly usage: UsageReports;
   readonly expiring: ExpiringThings;
+  readonly subscriptions: Subscriptions;
   readonly accounts: Accounts;
   readonly credentials: Credentials;
   readonly limiter: Limiter;
@@ -106,6 +110,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...PROXY_ROUTES,
   ...RELAY_ROUTES,
   ...JOB_ROUTES,
+  ...EVENT_ROUTES,
   ...CONNECTION_ROUTES,
   ...CERTIFICATE_ROUTES,
   ...ACCOUNT_ROUTES,
@@ -131,6 +136,7 @@ export const WEBHOOKS = {
     body: Type.Union([NetworkTokenWebhook, FailureWebhook]),
   },
   capture: { summary: 'Something was sent to a capture endpoint', body: CaptureWebhook },
+  event: { summary: 'Something has happened in the vault', body: EventWebhook },
 };
 
 /** The interface as it is published. */

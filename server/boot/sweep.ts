@@ -7,6 +7,7 @@ import type { AuditRetention } from '../audit/retention.ts';
 import { asVaultError, isFault } from '../core/error-cause.ts';
 import type { Endpoints } from '../endpoint/endpoints.ts';
 import type { EndpointStore } from '../endpoint/store.ts';
+import type { Subscriptions } from '../event/subscriptions.ts';
 import type { HostedForms } from '../form/forms.ts';
 import type { FormStore } from '../form/store.ts';
 import type { ProxyJobs } from '../job/jobs.ts';
@@ -43,6 +44,7 @@ interface Needs {
   readonly keys: Keys;
   readonly logHeads: LogHeads;
   readonly metering: Metering;
+  readonly subscriptions: Subscriptions;
   readonly usage: UsageReports;
 }
 
@@ -70,6 +72,7 @@ async function removeData(needs: Needs, aid: string): Promise<void> {
   await needs.formStore.removeAll(aid);
   await needs.keys.removeAll(aid);
   await needs.headsStore.remove(aid);
+  await needs.subscriptions.removeAll(aid);
   await needs.recordStore.removeWhole(aid);
   await needs.metering.forget({ aid });
   await needs.limitStore.removeAccount(aid);
@@ -102,6 +105,7 @@ export async function sweep(needs: Needs): Promise<void> {
       (aid: string) => needs.jobListing.trim(aid),
       (aid: string) => needs.expiry.sweep(aid),
       (aid: string) => needs.usage.fold(aid),
+      (aid: string) => needs.subscriptions.sweep(aid),
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(needs, aid)),
     () => needs.credentials.sweep(),

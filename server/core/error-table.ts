@@ -246,6 +246,12 @@ export const ERRORS = defineErrors({
     text: 'The connection does not exist.',
     advice: 'Check the id; `GET /v1/connection` lists all connections of the account.',
   },
+  subscription_not_found: {
+    status: 404,
+    text: 'The event subscription does not exist.',
+    advice:
+      'Check the id; `GET /v1/event/subscription` lists all subscriptions. One ends with the credential that made it.',
+  },
   endpoint_not_found: {
     status: 404,
     text: 'The endpoint does not exist.',
@@ -361,6 +367,11 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'The account has reached its limit of connections.',
     advice: 'Delete connections that you no longer need.',
+  },
+  subscriptions_full: {
+    status: 409,
+    text: 'The account has reached its limit of event subscriptions.',
+    advice: 'Delete subscriptions that you no longer need; one can have many types of events.',
   },
   key_not_empty: {
     status: 409,

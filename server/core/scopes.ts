@@ -25,6 +25,7 @@ export const SCOPES = [
   'preference:write',
   'credential:write',
   'vault:export',
+  'event:write',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -113,6 +113,16 @@ export class ExpiringThings {
       : undefined;
   }
 
+  /** Returns the certificates and credentials of an account that expire. */
+  async renewals(
+    aid: string,
+  ): Promise<readonly (Expiring & { readonly kind: 'certificate' | 'credential' })[]> {
+    const all = (await Promise.all([this.readCertificates(aid), this.readCredentials(aid)])).flat();
+    return all.flatMap(({ kind, ...rest }) =>
+      kind === 'certificate' || kind === 'credential' ? [{ kind, ...rest }] : [],
+    );
+  }
+
   /** Counts one account after the other, so that requests are served in between. */
   private async count(): Promise<readonly number[]> {
     const now = this.now();

@@ -19,6 +19,7 @@ export type Noun =
   | 'proxy'
   | 'connection'
   | 'job'
+  | 'event'
   | 'admin'
   | 'credential'
   | 'audit';

@@ -9,6 +9,7 @@ import {
 } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import type { Events } from '../event/events.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import { parseMap } from './columns.ts';
 import { checkRows, importRows } from './importer.ts';
@@ -17,6 +18,7 @@ import { openJournal } from './state.ts';
 
 interface Needs extends OperatorNeeds {
   readonly storeBatches: StoreBatches;
+  readonly events: Events;
 }
 
 const OPTIONS = {
@@ -136,7 +138,7 @@ async function runImport(
     passphrase,
     imported: { keepsTokens: options.tokens === 'keep' },
   };
-  const target = { batches: needs.storeBatches, ctx, input };
+  const target = { batches: needs.storeBatches, events: needs.events, ctx, input };
   const { rows, end, share, missingPaths } = await openSource(asked);
   if (options['dry-run']) {
     const shown = progress('Checking', 'rows');

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CommandError } from '../cli/command.ts';
-import { isTransient, mapAhead, withRetries } from '../core/concurrency.ts';
+import { isTransient, mapAhead, pause, withRetries } from '../core/concurrency.ts';
+import type { Events } from '../event/events.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { BatchError } from '../vault/batch/schema.ts';
 import type { StoreBatches, StoredOrNot, StoreManyInput } from '../vault/batch/store-batch.ts';
@@ -15,12 +16,17 @@ const COLLECT_ROWS = 16_384;
 const BATCHES_AHEAD = 3;
 /** The longest time whose rows are imported again after an interruption. */
 const SAVE_EVERY_MS = 1_000;
+/** Events that may wait for a receiver before the import does, and the longest time in which none of them goes. */
+const EVENTS_MAX = 50_000;
+const EVENTS_STALL_MS = 10_000;
+const EVENTS_LOOK_MS = 1_000;
 /** Attempts to store a batch while Redis is unavailable, such as while its disk is busy: a minute. */
 const TRIES_MAX = 120;
 
 /** The target of an import. */
 export interface Target {
   readonly batches: StoreBatches;
+  readonly events: Events;
   readonly ctx: AccountContext;
   readonly input: StoreManyInput;
 }
@@ -139,6 +145,25 @@ function skippedOf(outcomes: readonly Outcome[]): number {
   return outcomes.filter((outcome) => outcome === undefined).length;
 }
 
+/** Waits while a receiver that answers has too many events. Returns false if it makes no progress: then the import does not wait for it. */
+async function pace({ events, ctx: { account } }: Target): Promise<boolean> {
+  let least = Number.POSITIVE_INFINITY;
+  let sinceMs = performance.now();
+  for (;;) {
+    const waiting = await events.crowd(account.aid);
+    if (waiting <= EVENTS_MAX) {
+      return true;
+    }
+    if (waiting < least) {
+      least = waiting;
+      sinceMs = performance.now();
+    } else if (performance.now() - sinceMs > EVENTS_STALL_MS) {
+      return false;
+    }
+    await pause(EVENTS_LOOK_MS);
+  }
+}
+
 /** Imports the rows that are not imported yet. Rows before a fault of the file are imported. */
 export async function importRows(
   target: Target,
@@ -148,6 +173,7 @@ export async function importRows(
 ): Promise<void> {
   const { state } = journal;
   let savedAt = performance.now();
+  let isPaced = true;
   report(state.rows);
   const store = async (batch: Batch) => {
     await journal.begin();
@@ -168,6 +194,10 @@ export async function importRows(
       report(state.rows);
       if (performance.now() - savedAt >= SAVE_EVERY_MS) {
         await journal.save();
+        await target.events.round();
+        if (isPaced) {
+          isPaced = await pace(target);
+        }
         savedAt = performance.now();
       }
     }

@@ -4,13 +4,14 @@ import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
 import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
+import { isEventId } from '../core/event-types.ts';
 import type { KeyDependent } from '../key/opener.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { JobQueue } from './queue.ts';
 import type { RetryWaits } from './retry-waits.ts';
 import { ELSEWHERE_MS, type JobSteps } from './steps.ts';
-import type { JobStore, NewJob } from './store/jobs.ts';
+import type { JobStore, NewEventJob, NewJob } from './store/jobs.ts';
 
 const WAKE_PAUSE_MS = 1_000;
 /** The clocks of servers differ, and the queue wakes a job a little early. */
@@ -58,6 +59,17 @@ export class ProxyJobs {
     this.wake(aid, job.id, made.kind === 'ok' ? made.place : 1);
   }
 
+  /** Stores deliveries of events, as far as their subscriptions have room, and puts them into the queue. */
+  async acceptEvents(aid: string, jobs: readonly NewEventJob[]): Promise<void> {
+    const places = await this.store.createEvents(aid, jobs, this.now());
+    for (const [i, { id }] of jobs.entries()) {
+      const place = places[i];
+      if (place !== undefined) {
+        this.wake(aid, id, place);
+      }
+    }
+  }
+
   /** Puts a stored job into the queue, now or as soon as the queue can be reached. Never fails. */
   wake(aid: string, id: string, place: number): void {
     const retry = async (): Promise<void> => {
@@ -89,7 +101,8 @@ export class ProxyJobs {
   }
 
   inFlight(): number {
-    return this.limiter.stats().job.used;
+    const { job, event } = this.limiter.stats();
+    return job.used + event.used;
   }
 
   start(): void {
@@ -114,8 +127,9 @@ export class ProxyJobs {
     if (this.isClosed) {
       return ELSEWHERE_MS;
     }
+    const work = isEventId(id) ? 'event' : 'job';
     try {
-      await this.limiter.acquire('job', aid);
+      await this.limiter.acquire(work, aid);
     } catch {
       return this.waits.next(aid, name);
     }
@@ -143,7 +157,7 @@ export class ProxyJobs {
       recordFault(this.recordEvent, { job: id }, error);
       throw error;
     } finally {
-      this.limiter.release('job', aid);
+      this.limiter.release(work, aid);
     }
   }
 }

@@ -6,6 +6,7 @@ import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { Receivers } from '../event/receivers.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
@@ -51,6 +52,7 @@ export class JobListing {
     private readonly keys: KeyOpener,
     private readonly jobs: ProxyJobs,
     private readonly queue: JobQueue,
+    private readonly receivers: Receivers,
     private readonly requesters: readonly NetworkTokenRequester[],
     private readonly metering: Metering,
     private readonly recordEvent: RecordEvent,
@@ -249,9 +251,13 @@ export class JobListing {
       jobs: found.map(({ state: { id }, detail: { phase } }) => ({ id, phase })),
       records: found.map(({ detail }) => detail.record),
     });
+    const urls = described.some((job) => job?.subscription !== undefined)
+      ? await this.receivers.urls(aid)
+      : undefined;
     return found.flatMap(({ state, detail }, i) => {
       const job = described[i];
-      return job == null ? [] : [shownOf(this.requesters, state, detail, job)];
+      const webhookUrl = job?.webhookUrl ?? urls?.get(job?.subscription ?? '');
+      return job == null ? [] : [shownOf(this.requesters, state, detail, { ...job, webhookUrl })];
     });
   }
 
@@ -317,9 +323,10 @@ function shownOf(
 ): Job {
   const { what, actor = '', requesterId, token, reference, webhookUrl } = described;
   const requester = requesters.find(({ id }) => id === requesterId)?.url;
-  const host = described.host ?? (requester === undefined ? requesterId : new URL(requester).host) ?? '';
+  const called = state.kind === 'event' ? webhookUrl : requester;
+  const host = described.host ?? (called === undefined ? requesterId : new URL(called).host) ?? '';
   const { id, kind = what ?? 'post', createdMs, endedMs, nextMs, hasEnded, phase } = state;
-  const isNext = !hasEnded && phase === 'tell' && nextMs !== undefined && !state.isInFlight;
+  const isNext = !hasEnded && phase !== 'send' && nextMs !== undefined && !state.isInFlight;
   return {
     ...{ id, kind, status: statusOf(state), host },
     ...(token === undefined ? {} : { token }),
@@ -339,7 +346,9 @@ function shownOf(
 }
 
 function statusOf(state: JobState): JobStatus {
-  const { kind, outcome = kind === 'capture' ? 'done' : 'unknown' } = state;
+  // These have no request, only the call of a webhook.
+  const isReport = state.kind === 'capture' || state.kind === 'event';
+  const { outcome = isReport ? 'done' : 'unknown' } = state;
   if (state.hasEnded) {
     return outcome === 'done' && state.isUndelivered ? 'failed' : outcome;
   }
@@ -347,7 +356,7 @@ function statusOf(state: JobState): JobStatus {
   if (state.phase === 'send') {
     return isBegun ? 'sending' : 'waiting';
   }
-  return isBegun || state.isRepeated || kind !== 'capture' ? 'reporting' : 'waiting';
+  return isBegun || state.isRepeated || !isReport ? 'reporting' : 'waiting';
 }
 
 /** The position just before a job in a listing, newest first, so that the next page begins with it: ids have one length. */

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import { VaultError } from '../core/errors.ts';
 import { refusalOf } from '../core/write-refusal.ts';
-import { JOBS_RUNNING, JOBS_WAITING } from '../limits/classes.ts';
+import { EVENTS_RUNNING, EVENTS_WAITING, JOBS_RUNNING, JOBS_WAITING } from '../limits/classes.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
 import { toVaultError } from '../redis/errors.ts';
 import { redisKeys } from '../redis/records/keys.ts';
@@ -34,7 +34,7 @@ const TIMEOUT_MS = 2_000;
 const LOCK_MS = 12_000;
 const STALLED_MS = 4_000;
 /** Beside the jobs that run or wait, others can be taken and delayed. */
-const AT_ONCE = JOBS_RUNNING + 2 * JOBS_WAITING;
+const AT_ONCE = JOBS_RUNNING + 2 * JOBS_WAITING + EVENTS_RUNNING + 2 * EVENTS_WAITING;
 const SETTINGS: JobQueueSettings = { concurrency: AT_ONCE, thrownMs: [1_000, 5_000] };
 /** The longest wait for Redis when the queue is closed. */
 const CLOSE_MS = 3_000;

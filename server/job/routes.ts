@@ -30,7 +30,7 @@ const listJobs = defineRoute({
   scope: 'job:read',
   summary: 'List jobs',
   description:
-    'Lists asynchronous requests and webhooks of captures, newest first: those that go on, and those that have ended, for as long as the operator keeps them. A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.',
+    'Lists asynchronous requests, webhooks of captures and deliveries of events, newest first: those that go on, and those that have ended, for as long as the operator keeps them (of deliveries the newest 10,000). A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.',
   query: JobQuery,
   response: JobList,
   errors: ['cursor_invalid'],

@@ -3,7 +3,7 @@ import { BodyTime } from '../schema/body-time.ts';
 import { NextToken, ShownReference, Timestamp, Token } from '../schema/common.ts';
 import { FilterTime, Limit } from '../schema/kinds.ts';
 
-export const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
+export const JOB_KINDS = ['post', 'get', 'network_token', 'capture', 'event'] as const;
 export const JOB_STATUSES = [
   'waiting',
   'sending',
@@ -18,7 +18,7 @@ const Kind = Type.Union(
   JOB_KINDS.map((kind) => Type.Literal(kind)),
   {
     description:
-      'What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.',
+      'What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, the webhook of a capture, or the delivery of an event.',
     examples: ['post'],
   },
 );
@@ -110,7 +110,7 @@ export const Job = Type.Object(
     kind: Kind,
     status: Status,
     host: Type.String({
-      description: 'The host that it calls; of a capture that of the webhook.',
+      description: 'The host that it calls; of a capture or an event that of the webhook.',
       examples: ['api.payments.example'],
     }),
     token: Type.Optional(Token),
@@ -139,7 +139,8 @@ export const Job = Type.Object(
   },
   {
     $id: 'Job',
-    description: 'An asynchronous request, or the webhook of a capture. It contains no card data.',
+    description:
+      'An asynchronous request, the webhook of a capture, or the delivery of an event. It contains no card data.',
   },
 );
 export type Job = Static<typeof Job>;

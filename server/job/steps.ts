@@ -1,4 +1,4 @@
-import type { JobPlace, ProxyKind } from '../../workers/jobs/proxy/jobs.ts';
+import type { JobPlace, JobSummary, ProxyKind } from '../../workers/jobs/proxy/jobs.ts';
 import type { Accounts } from '../account/accounts.ts';
 import { attemptCode, isOutcomeUnknown, type RetryPause } from '../call/outcome.ts';
 import {
@@ -15,8 +15,9 @@ import { isTransient, withRetries } from '../core/concurrency.ts';
 import { asVaultError } from '../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { Receivers } from '../event/receivers.ts';
 import type { KeyStore } from '../key/store.ts';
-import type { ThirdParties } from '../outbound/third-parties.ts';
+import type { ThirdParties, WebhookRequest } from '../outbound/third-parties.ts';
 import type { Account } from '../request/context.ts';
 import { monthOf } from '../request/metering.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -42,6 +43,11 @@ interface Step {
   readonly what?: ProxyKind;
 }
 
+/** A job whose webhook is called, and its listed part. */
+interface Told extends Step {
+  readonly summary?: JobSummary | undefined;
+}
+
 interface Report {
   readonly record: Uint8Array;
   readonly outcome: Concluded['outcome'];
@@ -59,6 +65,7 @@ export class JobSteps {
     private readonly thirdParties: ThirdParties,
     private readonly accounts: Accounts,
     private readonly sender: CallSender,
+    private readonly receivers: Receivers,
     private readonly recordEvent: RecordEvent,
     private readonly webhookPause: RetryPause,
     private readonly randomId: RandomId,
@@ -106,21 +113,64 @@ export class JobSteps {
       this.recordEvent('webhook_abandoned', names);
       return this.remove(place, stored.flight);
     }
+    const told = { place, stored, names, summary: facts.summary };
     if (stored.attempts >= maxAttempts) {
       this.recordEvent('webhook_abandoned', names);
-      return this.finish(place, stored.flight, false, undefined);
+      return this.finish(told, stored.flight, false, undefined);
     }
-    const nonce = await this.beginAttempt({ place, stored, names });
-    if (nonce === undefined) {
-      return ELSEWHERE_MS;
-    }
-    const timestampSeconds = Math.floor(this.now() / 1_000);
     // Webhooks share no connection with requests.
     const owner = `${aid}/webhook/${facts.summary?.actor ?? ''}`;
-    const { hosts } = account;
-    const call = { owner, id, url, secret, body, hosts, timestampSeconds, deadlineMs: WEBHOOK_MS };
+    const call = { owner, id, url, secret, body, hosts: account.hosts };
+    return (await this.callWebhook(told, call, maxAttempts)).nextMs;
+  }
+
+  /** Executes a delivery of an event: one call of its receiver. Returns as `tell` does. */
+  async event(place: JobPlace, stored: StoredJob): Promise<number | undefined> {
+    const { aid, id } = place;
+    const { crypto, receivers } = this;
+    const { subscription, account: name, event } = await crypto.openEvent({ place, record: stored.record });
+    const account = await this.ownerOf(place, name);
+    const receiver = account && (await receivers.find(account, subscription));
+    if (account === undefined || receiver === undefined) {
+      return this.remove(place, stored.flight);
+    }
+    const names = { request_id: event.data.request_id ?? '', job: id, account: name };
+    if (stored.attempts >= receiver.maxAttempts) {
+      this.recordEvent('webhook_abandoned', names);
+      return this.finish({ place, stored, names }, stored.flight, false, undefined);
+    }
+    const waitMs = await receivers.acquire(aid, subscription);
+    if (waitMs !== undefined) {
+      return waitMs;
+    }
+    let delivered: boolean | undefined;
+    try {
+      const { url, secret, metadata, maxAttempts, hosts } = receiver;
+      const body = Buffer.from(JSON.stringify({ ...event, ...(metadata === undefined ? {} : { metadata }) }));
+      const owner = `${aid}/event/${subscription}`;
+      const call = { owner, id: event.id, url, secret, body, hosts };
+      const called = await this.callWebhook({ place, stored, names }, call, maxAttempts);
+      delivered = called.delivered;
+      return called.nextMs;
+    } finally {
+      await receivers.release(aid, subscription, delivered);
+    }
+  }
+
+  /** Calls a webhook once, and records how that ended. `delivered` is undefined if another server has won the race. */
+  private async callWebhook(
+    told: Told,
+    call: Omit<WebhookRequest, 'timestampSeconds' | 'deadlineMs'>,
+    maxAttempts: number,
+  ): Promise<{ readonly nextMs: number | undefined; readonly delivered?: boolean }> {
+    const { place, stored, names } = told;
+    const nonce = await this.beginAttempt(told);
+    if (nonce === undefined) {
+      return { nextMs: ELSEWHERE_MS };
+    }
+    const timestampSeconds = Math.floor(this.now() / 1_000);
     const startedAt = performance.now();
-    const outcome = await this.thirdParties.deliver(call);
+    const outcome = await this.thirdParties.deliver({ ...call, timestampSeconds, deadlineMs: WEBHOOK_MS });
     const made = stored.attempts + 1;
     const ms = Math.round(performance.now() - startedAt);
     const { delivered } = outcome;
@@ -130,13 +180,13 @@ export class JobSteps {
     if (!delivered && made < maxAttempts) {
       const waitMs = this.webhookPause(made);
       const over = { sent: true, entry, nextMs: this.now() + waitMs };
-      await withRetries(() => this.store.endAttempt(aid, id, nonce, over));
-      return waitMs;
+      await withRetries(() => this.store.endAttempt(place.aid, place.id, nonce, over));
+      return { nextMs: waitMs, delivered };
     }
     if (!delivered) {
       this.recordEvent('webhook_abandoned', names);
     }
-    return this.finish(place, nonce, delivered, entry);
+    return { nextMs: await this.finish(told, nonce, delivered, entry), delivered };
   }
 
   /** Returns the account of a job; undefined if it was deleted, even if another account has its name now. */
@@ -247,12 +297,20 @@ export class JobSteps {
     return 0;
   }
 
+  /** Ends a job, and announces the end of one that has failed; deliveries of events announce nothing. */
   private async finish(
-    { aid, id }: JobPlace,
+    { place: { aid, id }, stored, summary }: Told,
     flight: string,
     isDelivered: boolean,
     entry: AttemptEntry,
   ): Promise<undefined> {
+    const hasFailed = !isDelivered || stored.outcome === 'failed' || stored.outcome === 'unknown';
+    if (hasFailed && stored.phase !== 'event') {
+      const { actor, token, reference } = summary ?? {};
+      const data = { id, token, reference, actor };
+      // Before the end is recorded: an event may be repeated, but must not be lost.
+      await withRetries(() => this.receivers.announce(aid, `job ${id}`, { type: 'job.failed', data }));
+    }
     const end = { nowMs: this.now(), isDelivered, entry };
     await withRetries(() => this.store.finish(aid, id, flight, end));
     return undefined;

@@ -154,13 +154,22 @@ export class Keys {
   ): Promise<void> {
     const { aid } = ctx.account;
     const record = await this.crypto.createKey({ key: { aid, user, kid }, summary, passphrase });
+    await this.prepare(aid, user, kid, false);
     if (await this.store.create(aid, user, record)) {
+      await this.prepare(aid, user, kid, true);
       return;
     }
     if ((await this.opener.find({ aid }, user)).kid !== kid) {
       throw new VaultError('key_exists', { field: 'body.user' });
     }
+    await this.prepare(aid, user, kid, true);
     await this.opener.prove(ctx, user, passphrase);
+  }
+
+  private async prepare(aid: string, user: string, kid: string, isCreated: boolean): Promise<void> {
+    for (const dependent of this.dependents) {
+      await dependent.prepare?.(aid, user, kid, isCreated);
+    }
   }
 
   private async removeKey(key: KeyHandle, safe: boolean): Promise<void> {

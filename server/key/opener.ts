@@ -28,6 +28,8 @@ export const CLOSED_PAUSE_MS = 50;
 /** Data of another noun that belongs to a key: it stops when the passphrase changes, and ends with the key. */
 export interface KeyDependent {
   removeOfKey(aid: string, kid: string): Promise<void>;
+  /** Prepares a new key, before its record is stored and, with `isCreated`, after. */
+  prepare?(aid: string, user: string, kid: string, isCreated: boolean): Promise<void>;
   /** Stops what was created under an older generation of the key. */
   stopBefore?(aid: string, kid: string, gen: number): Promise<void>;
 }

@@ -2,6 +2,9 @@ const MIB = 1_048_576;
 /** Asynchronous jobs that run at once, and that wait in the limiter. */
 export const JOBS_RUNNING = 64;
 export const JOBS_WAITING = 16;
+/** The same for deliveries of events, so that slow receivers take no room of requests. */
+export const EVENTS_RUNNING = 32;
+export const EVENTS_WAITING = 16;
 /** Waiting is bounded by the classes that the work is a part of. */
 const UNBOUNDED = Number.POSITIVE_INFINITY;
 
@@ -66,6 +69,8 @@ export function limitsOf({ threads, unlocks, guesses }: Capacity) {
     reply: { max: 32, each: 8, waiting: UNBOUNDED, waitMs: UNBOUNDED },
     /** Asynchronous jobs: each may hold long replies. Few wait, so that accounts take turns; the others are repeated by their queue. */
     job: { max: JOBS_RUNNING, each: JOBS_RUNNING / 2, waiting: JOBS_WAITING, waitMs: 5_000 },
+    /** Deliveries of events: a quarter for one account, whose receivers may be slow. */
+    event: { max: EVENTS_RUNNING, each: EVENTS_RUNNING / 4, waiting: EVENTS_WAITING, waitMs: 5_000 },
     /** Bytes of bodies up to 64 KB of callers that are not signed in: 2,048 of the smallest. */
     shortBody: bodies(16 * MIB),
     /** Bytes of longer bodies of these callers, which must not take the room of short ones. */

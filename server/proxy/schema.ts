@@ -1,14 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { CertificateId } from '../certificate/schema.ts';
-import {
-  HEADER_TEXT_PATTERN,
-  PROXY_METHODS,
-  WEBHOOK_SECRET_EXPECTED,
-  WEBHOOK_SECRET_PATTERN,
-} from '../core/third-party.ts';
+import { PROXY_METHODS } from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
 import { EXPECTED, OTHER_NAME, PUBLISHED } from '../schema/kinds.ts';
+import { WEBHOOK_MEMBERS } from '../schema/webhook.ts';
 import { Algorithm } from '../vault/schema.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-schema.ts';
 
@@ -122,48 +118,10 @@ export const ProxyRequest = Type.Object(
   },
 );
 
-export const ProxyWebhook = Type.Object(
-  {
-    url: Type.String({
-      pattern: '^https://',
-      maxLength: 2048,
-      description: 'The https URL that receives the result.',
-      examples: ['https://shop.example.com/webhooks'],
-    }),
-    secret: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1024,
-        pattern: WEBHOOK_SECRET_PATTERN,
-        [EXPECTED]: WEBHOOK_SECRET_EXPECTED,
-        [PUBLISHED]: { pattern: HEADER_TEXT_PATTERN },
-        'x-secret': true,
-        description:
-          'The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: `whsec_` and Base64 of at least 24 bytes, or any other text that is valid in a header. `whsk_` and `whpk_`, the asymmetric keys of Standard Webhooks, are refused. If omitted, webhooks are not signed.',
-        examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-      }),
-    ),
-    max_attempts: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 8,
-        description: 'Maximum number of delivery attempts until a reply with 200. Default: 8.',
-      }),
-    ),
-    metadata: Type.Optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description:
-            "Members to add to the webhook's body, at most 64 KB. Members with a name that the webhook uses itself are ignored.",
-          examples: [{ order: '4711' }],
-        },
-      ),
-    ),
-  },
-  { $id: 'ProxyWebhook', description: 'The webhook that receives the result.' },
-);
+export const ProxyWebhook = Type.Object(WEBHOOK_MEMBERS, {
+  $id: 'ProxyWebhook',
+  description: 'The webhook that receives the result.',
+});
 
 export const ProxyOrder = Type.Object(
   {

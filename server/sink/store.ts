@@ -1,4 +1,5 @@
 import { type RedisLink, script } from '../redis/client.ts';
+import advanceOutboxText from '../redis/records/advance-outbox-1.lua' with { type: 'text' };
 import { TAG_BYTES } from '../redis/records/fence.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { Bucket } from '../redis/records/name.ts';
@@ -6,7 +7,6 @@ import { nameSinkBuckets } from '../redis/records/outbox.ts';
 import { scanHash } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asOptionalBytes, asPairs, asText } from '../redis/reply.ts';
 import advanceLogText from './advance-log-2.lua' with { type: 'text' };
-import advanceOutboxText from './advance-outbox-1.lua' with { type: 'text' };
 
 const advanceLog = script(advanceLogText);
 const advanceOutbox = script(advanceOutboxText);

@@ -18,6 +18,8 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'server_process_down',
   'webhook_abandoned',
   'expiring_failed',
+  'events_failed',
+  'event_subscription_paused',
 ]);
 
 /** Events that always need attention. */

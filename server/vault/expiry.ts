@@ -96,8 +96,8 @@ export class ItemExpiry {
   ): Promise<readonly ItemRemoval[]> {
     const replies = await this.store.readMany([{ bucket, tokens }], 'log');
     const params = { aid, kid: bucket.kid, tokens, references: null, now: 0, expiredBy: by };
-    const proven = await proveRemovals(this.crypto, params, replies);
-    return proven.filter((removal) => typeof removal !== 'string');
+    const { removals } = await proveRemovals(this.crypto, params, replies);
+    return removals.filter((removal) => typeof removal !== 'string');
   }
 
   /** Removes the logs that expired items have left; returns their number. */

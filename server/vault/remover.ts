@@ -1,5 +1,6 @@
 import type { RemovalParams } from '../../workers/jobs/log-heads/jobs.ts';
 import type { ItemRef } from '../../workers/jobs/vault/jobs.ts';
+import type { Clock } from '../core/clock.ts';
 import { eachOf, pause } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
@@ -40,6 +41,7 @@ export class ItemRemover {
     private readonly keys: KeyOpener,
     private readonly metering: Metering,
     private readonly cursors: Cursors,
+    private readonly now: Clock,
     private readonly erasedMax = ERASED_MAX,
   ) {}
 
@@ -67,7 +69,7 @@ export class ItemRemover {
       const removeIn = async ([number, all]: readonly [number, readonly ItemRef[]]): Promise<void> => {
         for (let at = 0; at < all.length; at += PIECE_ITEMS) {
           const piece = all.slice(at, at + PIECE_ITEMS);
-          const rest = await this.removePiece(key, number, piece, outcomes, now, isSingle);
+          const rest = await this.removePiece(ctx, key, number, piece, outcomes, now, isSingle);
           isClosed ||= rest === 'closed';
           again.push(...(rest === 'closed' ? piece : rest));
           this.metering.counted('delete', piece.filter((item) => outcomes.get(item) === 'removed').length);
@@ -141,6 +143,7 @@ export class ItemRemover {
 
   /** Deletes items of one bucket, and returns those that changed meanwhile. `closed`: nothing was deleted. */
   private async removePiece(
+    { credentialId = '', requestId }: AccountContext,
     { aid, kid }: KeyRef,
     number: number,
     piece: readonly ItemRef[],
@@ -153,11 +156,13 @@ export class ItemRemover {
     const tokens = piece.map(({ token }) => token);
     const references = piece.map(({ reference }) => reference ?? null);
     const replies = await run(() => this.store.readMany([{ bucket: { kid, number }, tokens }], 'log'));
-    const proven = await proveRemovals(this.crypto, { aid, kid, tokens, references, now }, replies);
+    const cause = { timeMs: this.now(), credential: credentialId, requestId };
+    const params = { aid, kid, tokens, references, now, cause };
+    const proven = await proveRemovals(this.crypto, params, replies);
     const removals: ItemRemoval[] = [];
     const provenItems: ItemRef[] = [];
     for (const [i, item] of piece.entries()) {
-      const removal = proven[i] ?? 'internal';
+      const removal = proven.removals[i] ?? 'internal';
       if (typeof removal === 'string') {
         outcomes.set(item, removal);
       } else {
@@ -168,7 +173,9 @@ export class ItemRemover {
     const removed =
       removals.length === 0
         ? []
-        : await run(() => this.store.remove({ kid, number }, removals, this.metering.fieldOf('delete')));
+        : await run(() =>
+            this.store.remove({ kid, number }, removals, this.metering.fieldOf('delete'), proven.cause),
+          );
     if (removed === 'closed') {
       return removed;
     }
@@ -195,18 +202,24 @@ async function take(tokens: AsyncGenerator<string, void, undefined>, max: number
   return taken;
 }
 
-/** Returns the removal of each item that the store has read (`replies`), or the code of an item that may not be removed. */
+/** For each item its removal, or the code of an item that may not be removed; and the sealed cause, if one was given. */
+interface ProvenRemovals {
+  readonly removals: readonly (ItemRemoval | ErrorCode)[];
+  readonly cause: Uint8Array | undefined;
+}
+
+/** Proves the removals of the items that the store has read (`replies`). */
 export async function proveRemovals(
   crypto: Crypto,
   params: RemovalParams,
   [replies]: readonly Uint8Array[] = [],
-): Promise<readonly (ItemRemoval | ErrorCode)[]> {
+): Promise<ProvenRemovals> {
   if (replies === undefined) {
     throw new VaultError('integrity_failed'); // no metadata is so large
   }
-  const { failed, parts: strings } = await crypto.proveRemovals({ params, replies });
+  const { failed, parts: strings, cause } = await crypto.proveRemovals({ params, replies });
   const codes = new Map(failed.map(({ index, code }) => [index, code]));
-  return params.tokens.map(
+  const removals = params.tokens.map(
     (token, i) =>
       codes.get(i) ?? {
         token,
@@ -216,4 +229,5 @@ export async function proveRemovals(
         refMember: stringAt(strings, STRINGS * i + 3),
       },
   );
+  return { removals, cause };
 }

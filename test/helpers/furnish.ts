@@ -80,6 +80,20 @@ async function good(work: Promise<Answer>): Promise<Answer> {
   return answer;
 }
 
+/** Makes a subscription with a delivery that waits, and one that was cancelled. */
+async function furnishEvents(vault: TestVault, client: AccountClient): Promise<void> {
+  const body = { url: 'https://127.0.0.1:9/', secret: '7Kd1-canary-of-a-secret', types: ['key.recovered'] };
+  const { id } = (await good(client.send('POST', '/event/subscription', { body }))).as<{
+    readonly id: string;
+  }>();
+  await good(client.send('POST', `/event/subscription/${id}/test`));
+  await good(client.send('POST', `/event/subscription/${id}/test`));
+  await vault.opened.services.events.round();
+  const jobs = await good(client.send('GET', '/proxy/job', { query: { kind: 'event' } }));
+  const [first] = jobs.as<readonly { readonly id: string }[]>();
+  await good(client.send('DELETE', `/proxy/job/${first?.id}`));
+}
+
 /** Makes an account with a record of every kind. The vault's jobs must not run, so that one waits. */
 export async function furnish(vault: TestVault): Promise<Furnished> {
   const client = await vault.account();
@@ -131,6 +145,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   // One log is written after the lengths of all others were recorded.
   await vault.opened.checkpoint();
   const replied = await good(client.send('POST', '/vault', REPEATABLE));
+  await furnishEvents(vault, client);
   await loadBinTable({ binStore: vault.opened.stores.binStore, randomId: vault.opened.randomId }, BINS);
   await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   const kid = await vault.kidOf(client, 'u');

@@ -12,6 +12,8 @@ import type { Endpoints, EndpointWithSecret } from '../../server/endpoint/endpoi
 import type { Retrievals } from '../../server/endpoint/retrievals.ts';
 import type { SealingKey } from '../../server/endpoint/schema.ts';
 import type { SealingKeys } from '../../server/endpoint/sealing-keys.ts';
+import type { Subscription } from '../../server/event/schema.ts';
+import type { Subscriptions } from '../../server/event/subscriptions.ts';
 import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
 import { FormPages } from '../../server/form/pages/render.ts';
 import type { JobListing } from '../../server/job/listing.ts';
@@ -215,6 +217,23 @@ export function stubJobs(note: Note) {
     read: note('readJob', () => JOB),
     redeliver: note('redeliverJob', () => JOB),
     cancel: note('cancelJob', () => undefined),
+  });
+}
+
+const SUBSCRIPTION: Subscription = {
+  ...{ id: 'sub_kLTVMUsdDPoVaCqL3bPlMt', url: 'https://shop.example/events', types: ['item.*'] },
+  ...{ max_attempts: 8, created_at: '2026-01-31T12:00:00.000Z', waiting: 0 },
+};
+
+/** What the stub says of event subscriptions. */
+export function stubSubscriptions(note: Note) {
+  return stub<Subscriptions>({
+    create: note('createSubscription', () => SUBSCRIPTION),
+    list: note('listSubscriptions', () => [SUBSCRIPTION]),
+    read: note('readSubscription', () => SUBSCRIPTION),
+    replace: note('replaceSubscription', () => SUBSCRIPTION),
+    remove: note('deleteSubscription', () => undefined),
+    test: note('testSubscription', () => 'evt_0q3vJq8nQm2dYtS1b7ZkXw'),
   });
 }
 

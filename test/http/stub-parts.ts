@@ -29,7 +29,7 @@ import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { ItemRemover } from '../../server/vault/remover.ts';
 import type { Vault } from '../../server/vault/vault.ts';
-import { createStubEndpoints, stub, stubCredentials, stubJobs } from './stub-endpoints.ts';
+import { createStubEndpoints, stub, stubCredentials, stubJobs, stubSubscriptions } from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */
 export interface Asked {
@@ -214,6 +214,7 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
     ...stubAccount(note),
     ...createStubEndpoints(note),
     jobListing: stubJobs(note),
+    subscriptions: stubSubscriptions(note),
     accounts: stub<Accounts>({
       whoami: note('whoami', () => WHOAMI),
       changePassword: note('changePassword', () => ({

@@ -28,7 +28,7 @@ function stepsWith(seal: Crypto['sealReport']) {
   const keyStore = { isGone: async () => false };
   const accounts = { lookUp: async () => ({ aid: 'a', name: 'shop' }) };
   const settings = [() => undefined, () => 0, () => 'nonce', () => 0];
-  const given = [jobStore, keyStore, crypto, {}, accounts, sender, ...settings];
+  const given = [jobStore, keyStore, crypto, {}, accounts, sender, {}, ...settings];
   const steps = new JobSteps(...(given as unknown as ConstructorParameters<typeof JobSteps>));
   return { steps, reports };
 }

@@ -13,6 +13,7 @@ const FRESH = {
   last: undefined,
   kid: 'kid',
   nextMs: undefined,
+  outcome: undefined,
 } as const;
 const ENDED = { entry: undefined, nextMs: 0 } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
@@ -102,7 +103,7 @@ describe('a job', () => {
     expect(await over('d', { sent: true, ...ENDED })).toEqual([true, undefined]);
     expect(await over('e', { sent: true, report: Buffer.from('500'), ...ENDED })).toEqual([true, '500']);
     expect(await report('')).toBe(true);
-    expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
+    expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT, outcome: 'done' });
   });
 
   test('may begin the same attempt again, when the reply to the first call was lost', async () => {
@@ -217,7 +218,7 @@ describe('a report', () => {
     await create();
     await begin(FRESH, 'one');
     expect(await report('one')).toBe(true);
-    expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
+    expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT, outcome: 'done' });
     expect(await begin({ phase: 'tell', attempts: 0, flight: '' }, 'two')).toBe(true);
     expect(await read()).toMatchObject({ phase: 'tell', attempts: 1, flight: 'two' });
   });

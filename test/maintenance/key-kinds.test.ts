@@ -15,10 +15,11 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
  * tested on a furnished vault, so whatever holds records has to be in it.
  */
 const NOT_FURNISHED: Readonly<Record<string, string>> = {
+  accountOutbox: 'there until an announced event is queued',
   accountRate: 'counts for a minute at most',
+  eventOutbox: 'there until the events of changes are queued',
   expiring: 'there while a server counts what expires',
   expiringLease: 'there while a server counts what expires',
-  fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
   lastBackup: 'begins with the first backup',
@@ -59,12 +60,15 @@ const IN_NO_BACKUP: Readonly<Record<string, string>> = {
   accountHeads: 'a restored vault records its logs anew',
   changedLogs: 'as `accountHeads`',
   counts: 'added to those of the account before these are copied',
+  eventAccounts: 'added by the sweep',
+  eventKeys: 'added by the sweep',
   guesses: 'ends within two days',
   headsCheckpoints: 'as `accountHeads`',
   jobQueue: 'made from the jobs themselves',
   logHeads: 'as `accountHeads`',
   sad: 'the codes of this vault are to expire, and stay out of every file',
   sealingKeys: 'nothing that is stored is under one',
+  waitingEvents: 'counts what is sent or fails before long',
 };
 
 test('a backup has a key of every kind that a restored vault needs', async () => {

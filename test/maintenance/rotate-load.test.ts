@@ -51,6 +51,7 @@ const KINDS = [
   'csr key',
   'endpoint',
   'endpoint wrap',
+  'event subscription',
   'form',
   'item',
   'job',

@@ -6,6 +6,7 @@ import { BATCHES } from './wires/batch.ts';
 import { CERTIFICATES } from './wires/certificate.ts';
 import { CONNECTIONS } from './wires/connection.ts';
 import { CREDENTIALS } from './wires/credential.ts';
+import { EVENTS } from './wires/event.ts';
 import { KEYS } from './wires/key.ts';
 import { RECOVERIES } from './wires/recovery.ts';
 import { RELAYS } from './wires/relay.ts';
@@ -376,6 +377,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...PROXY,
   ...CERTIFICATES,
   ...CONNECTIONS,
+  ...EVENTS,
   ...CREDENTIALS,
   ...OTHERS,
   ...AUDIT,

@@ -204,7 +204,7 @@ describe('erasing a reference', () => {
     const { crypto, roots, services, stores } = vault.opened;
     const { keyOpener: keys, limiter, metering, accounts } = services;
     const cursors = new Cursors(() => roots.cursorKeys());
-    const small = new ItemRemover(stores.itemStore, crypto, limiter, keys, metering, cursors, 10);
+    const small = new ItemRemover(stores.itemStore, crypto, limiter, keys, metering, cursors, Date.now, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {
       throw new Error('the account is gone');

@@ -307,6 +307,7 @@ const TAGS: Readonly<
   job: ['Jobs', 'Asynchronous requests and webhooks: see, repeat and cancel them.', 'jobs'],
   connection: ['Connections', 'Addresses and credentials of third parties, which are never shown.', 'relay'],
   webhook: ['Webhooks', 'Calls that the vault makes to you.', 'webhooks'],
+  event: ['Events', 'Be told what happens to items, keys and credentials.', 'events'],
   credential: ['Credentials', 'Credentials with a part of the rights of your account.', 'least-privilege'],
   admin: ['Account and bills', 'Your account.', 'billing-and-preferences'],
   audit: ['Security log', 'The security log of your account.', 'audit'],

@@ -8,9 +8,9 @@ local have = redis.call('HMGET', KEYS[1], 'p', 'n', 'f', 'w', 'k', 'd')
 if not have[1] then
   return 'gone'
 end
-if have[2] ~= '0' or have[3] ~= '' or have[6] or (have[1] ~= 'send' and have[4] ~= 'capture') then
+if have[2] ~= '0' or have[3] ~= '' or have[6] or (have[1] == 'tell' and have[4] ~= 'capture') then
   return 'started'
 end
-redis.call('HSET', KEYS[1], 'p', 'tell', 'r', report, 'v', 'cancelled', 'z', now_ms)
+redis.call('HSET', KEYS[1], 'p', have[1] == 'event' and 'event' or 'tell', 'r', report, 'v', 'cancelled', 'z', now_ms)
 moveToEnded(id, have[5], reserved_ms, now_ms)
 return 'ok'

@@ -3,7 +3,8 @@
 -- KEYS  1 job (hash: p phase, r sealed record, n attempts made in this phase, f nonce of the attempt in flight or '',
 --         o set if an ended attempt may have reached the target, l sealed report of the last reply, k set when its creation may be repeated,
 --         i id of its key, w its kind, c creation ms, b begin of the attempt in flight in ms, h and t histories of attempts,
---         x time of the next attempt in ms, v outcome of its request, u set if its report was not delivered, z end in ms)
+--         x time of the next attempt in ms, v outcome of its request, u set if its report was not delivered, z end in ms,
+--         s set of the deliveries that wait for its subscription, of an event)
 --       2 directory of the account's jobs
 -- ARGV  1 id  2 sealed record  3 creation ms  4 maximum number of jobs  5 '1' if its creation may be repeated, otherwise ''
 --       6 id of its key  7 phase  8 kind

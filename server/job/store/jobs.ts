@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import { isEventId } from '../../core/event-types.ts';
 import { type RedisLink, script } from '../../redis/client.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
 import { scanByScore } from '../../redis/records/scan.ts';
@@ -14,6 +15,7 @@ import {
 } from '../../redis/reply.ts';
 import beginAttemptText from './begin-attempt-n.lua' with { type: 'text' };
 import cancelJobText from './cancel-job-4.lua' with { type: 'text' };
+import createEventsText from './create-events-3.lua' with { type: 'text' };
 import createJobText from './create-job-2.lua' with { type: 'text' };
 import endAttemptText from './end-attempt-1.lua' with { type: 'text' };
 import finishJobText from './finish-job-4.lua' with { type: 'text' };
@@ -26,6 +28,7 @@ import startReportText from './start-report-1.lua' with { type: 'text' };
 import trimJobsText from './trim-jobs-1.lua' with { type: 'text' };
 
 const createJob = script(createJobText);
+const createEvents = script(createEventsText);
 const startAttempt = script(prelude, beginAttemptText);
 const endAttempt = script(prelude, endAttemptText);
 const startReport = script(prelude, startReportText);
@@ -38,19 +41,23 @@ const removeKeyJobs = script(removeKeyJobsText);
 const removeJobs = script(removeJobsText);
 
 export const JOBS_MAX = 100_000;
+/** Deliveries of events that wait for one subscription. */
+const WAITING_EVENTS_MAX = 100_000;
+/** Deliveries of events of an account that have ended and are listed, of all its subscriptions. */
+const ENDED_EVENTS_MAX = 10_000;
 
 /** The time for which the id of a removed job stays reserved: the lifetime of an Idempotency-Key. */
 const RESERVED_MS = 24 * 60 * 60 * 1_000;
 const LIST_STEP = 1_000;
 const REMOVE_STEP = 500;
 
-/** The next step of a job: `send` its request to the target, or `tell` the webhook the result (the stored names). */
+/** The next step of a job: `send` its request to the target, `tell` the webhook the result, or deliver an `event` (the stored names). */
 export type JobPhase = (typeof PHASES)[number];
-const PHASES = ['send', 'tell'] as const;
+const PHASES = ['send', 'tell', 'event'] as const;
 
 /** The kind of a job; the stored names are those of the API. */
 export type JobKind = (typeof JOB_KINDS)[number];
-const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
+const JOB_KINDS = ['post', 'get', 'network_token', 'capture', 'event'] as const;
 
 /** The outcome of a job; `unknown` where its request may have arrived, and no reply came. */
 export type JobOutcome = (typeof OUTCOMES)[number];
@@ -117,6 +124,14 @@ export interface NewJob {
   readonly again: boolean;
 }
 
+/** A delivery of an event to a subscription; its record is encrypted. */
+export interface NewEventJob {
+  /** Equal for the same event and subscription; begins with `EVENT_ID`. */
+  readonly id: string;
+  readonly subscription: string;
+  readonly record: Uint8Array;
+}
+
 /** The end of an attempt: whether the request may have been sent, and the encrypted report of its reply. */
 export interface AttemptEnd {
   readonly sent: boolean;
@@ -147,6 +162,8 @@ export interface StoredJob {
   readonly flight: string;
   /** The time of the next attempt, ms since 1970; undefined where it is due at once. */
   readonly nextMs: number | undefined;
+  /** The outcome of its request; undefined before it is known, and for a capture. */
+  readonly outcome: JobOutcome | undefined;
 }
 
 /** The operation as which an attempt is billed, in a month (`YYYY-MM`). */
@@ -170,10 +187,35 @@ export class JobStore {
     return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
   }
 
+  /**
+   * Stores deliveries of events, each unless it is stored already. Its subscription is paused instead where too many wait for it,
+   * and what a paused one leaves out is counted. Returns the number of jobs that wait for the subscription of each stored one.
+   */
+  async createEvents(
+    aid: string,
+    jobs: readonly NewEventJob[],
+    nowMs: number,
+  ): Promise<readonly (number | undefined)[]> {
+    const keys = [
+      redisKeys.eventState(aid),
+      redisKeys.eventJobDirectory(aid),
+      redisKeys.endedEventJobDirectory(aid),
+    ];
+    const prefixes = [
+      redisKeys.eventJob(aid, ''),
+      redisKeys.endedEventJob(aid, ''),
+      redisKeys.waitingEvents(aid, ''),
+    ];
+    const rest = jobs.flatMap(({ id, subscription, record }) => [id, subscription, record]);
+    const args = [nowMs, WAITING_EVENTS_MAX, ENDED_EVENTS_MAX, ...prefixes, ...rest];
+    const places = asList(await this.redis.run(createEvents, keys, args)).map(asCount);
+    return places.map((place) => (place === 0 ? undefined : place));
+  }
+
   async read(aid: string, id: string): Promise<StoredJob | undefined> {
-    const [phase, record, attempts, flight, sent, last, kid, next] = asList(
-      await this.redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l', 'i', 'x']),
-    );
+    const names = ['p', 'r', 'n', 'f', 'o', 'l', 'i', 'x', 'v'];
+    const fields = asList(await this.redis.command('HMGET', [keyOf(aid, id, false), ...names]));
+    const [phase, record, attempts, flight, sent, last, kid, next, outcome] = fields;
     return phase === null && record === null
       ? undefined
       : {
@@ -185,6 +227,7 @@ export class JobStore {
           last: asOptionalBytes(last),
           kid: kid === null ? undefined : asText(kid),
           nextMs: next === null ? undefined : asAttempts(next),
+          outcome: oneOf(outcome, OUTCOMES),
         };
   }
 
@@ -197,7 +240,7 @@ export class JobStore {
     { nowMs, entry }: { readonly nowMs: number; readonly entry?: AttemptEntry },
     bill?: JobBill,
   ): Promise<boolean> {
-    const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
+    const keys = [keyOf(aid, id, false), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
     const { phase, attempts, flight } = seen;
     const args = [phase, attempts, flight, nonce, bill?.operation ?? '', nowMs, entryText(entry)];
     return isOk(await this.redis.run(startAttempt, keys, args));
@@ -211,7 +254,7 @@ export class JobStore {
     { sent, report, entry, nextMs }: AttemptEnd,
   ): Promise<boolean> {
     const args = [nonce, sent ? '1' : '', report ?? '', entryText(entry), nextMs];
-    return isOk(await this.redis.run(endAttempt, [redisKeys.job(aid, id)], args));
+    return isOk(await this.redis.run(endAttempt, [keyOf(aid, id, false)], args));
   }
 
   /** Moves from phase `send`, with `flight` as read, to phase `tell` with a new record and no attempts. */
@@ -222,7 +265,7 @@ export class JobStore {
     report: { readonly record: Uint8Array; readonly outcome: JobOutcome; readonly entry: AttemptEntry },
   ): Promise<boolean> {
     const args = [flight, report.record, report.outcome, entryText(report.entry)];
-    return isOk(await this.redis.run(startReport, [redisKeys.job(aid, id)], args));
+    return isOk(await this.redis.run(startReport, [keyOf(aid, id, false)], args));
   }
 
   /** Ends the job if `flight` is as read; from then on it is only listed. */
@@ -262,9 +305,10 @@ export class JobStore {
     beforeMs: number,
     max: number,
   ): Promise<readonly JobState[]> {
-    const [open = [], ended = []] = await Promise.all(
+    const [jobs = [], events = [], endedJobs = [], endedEvents = []] = await Promise.all(
       placesOf(aid).map(([directory]) => this.placesFrom(directory, from, beforeMs, max)),
     );
+    const [open, ended] = [jobs.concat(events), endedJobs.concat(endedEvents)];
     // One that has ended in between is in both.
     const running = new Set(open.map(({ id }) => id));
     const page = [...open, ...ended.filter(({ id }) => !running.has(id))].sort(newestFirst).slice(0, max);
@@ -304,13 +348,12 @@ export class JobStore {
   }
 
   async trim(aid: string, beforeMs: number): Promise<void> {
-    const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
-    for (let kept = 0; ; ) {
-      const args = [prefix, beforeMs, REMOVE_STEP, kept];
-      const [seen = 0, stayed = 0] = asList(await this.redis.run(trimJobs, [directory], args)).map(asCount);
-      kept += stayed;
-      if (seen < REMOVE_STEP) {
-        return;
+    for (const [directory, prefix] of endedPlacesOf(aid)) {
+      for (let kept = 0, seen = REMOVE_STEP; seen === REMOVE_STEP; ) {
+        const args = [prefix, beforeMs, REMOVE_STEP, kept];
+        const [read = 0, stayed = 0] = asList(await this.redis.run(trimJobs, [directory], args)).map(asCount);
+        kept += stayed;
+        seen = read;
       }
     }
   }
@@ -320,9 +363,10 @@ export class JobStore {
     return isOk(await this.redis.run(removeJob, openKeysOf(aid, id), [id, flight, RESERVED_MS]));
   }
 
-  /** Lists ids of the account's jobs, oldest first, in chunks. Jobs may be added and removed at the same time. */
-  list(aid: string): AsyncGenerator<readonly string[]> {
-    return scanByScore(this.redis, redisKeys.jobDirectory(aid), LIST_STEP);
+  /** Lists ids of the account's jobs, oldest first, deliveries of events last, in chunks. Jobs may be added and removed at the same time. */
+  async *list(aid: string): AsyncGenerator<readonly string[], void, void> {
+    yield* scanByScore(this.redis, redisKeys.jobDirectory(aid), LIST_STEP);
+    yield* scanByScore(this.redis, redisKeys.eventJobDirectory(aid), LIST_STEP);
   }
 
   /** Removes the jobs of a key, in every phase, in chunks, and yields their ids. */
@@ -375,8 +419,7 @@ export class JobStore {
 
   /** Reads when a job of an earlier version was created: only its directory says it. */
   private async placedMs(aid: string, id: string, hasEnded: boolean): Promise<number> {
-    const directory = hasEnded ? redisKeys.endedJobDirectory(aid) : redisKeys.jobDirectory(aid);
-    const score = await this.redis.command('ZSCORE', [directory, id]);
+    const score = await this.redis.command('ZSCORE', [directoryOf(aid, id, hasEnded), id]);
     return score === null ? 0 : Number(String(score));
   }
 
@@ -436,23 +479,44 @@ function entryText(entry: AttemptEntry): string {
 }
 
 function keyOf(aid: string, id: string, hasEnded: boolean): string {
+  if (isEventId(id)) {
+    return hasEnded ? redisKeys.endedEventJob(aid, id) : redisKeys.eventJob(aid, id);
+  }
   return hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
 }
 
+function directoryOf(aid: string, id: string, hasEnded: boolean): string {
+  if (isEventId(id)) {
+    return hasEnded ? redisKeys.endedEventJobDirectory(aid) : redisKeys.eventJobDirectory(aid);
+  }
+  return hasEnded ? redisKeys.endedJobDirectory(aid) : redisKeys.jobDirectory(aid);
+}
+
 function openKeysOf(aid: string, id: string): string[] {
-  return [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
+  return [keyOf(aid, id, false), directoryOf(aid, id, false)];
 }
 
 /** The keys of the scripts that end a job or begin it again. */
 function allKeysOf(aid: string, id: string): string[] {
-  return [...openKeysOf(aid, id), redisKeys.endedJob(aid, id), redisKeys.endedJobDirectory(aid)];
+  return [...openKeysOf(aid, id), keyOf(aid, id, true), directoryOf(aid, id, true)];
 }
 
-/** The directories of an account's jobs, and the prefixes of the jobs in them: in flight, and ended. */
-function placesOf(aid: string): readonly (readonly [directory: string, prefix: string])[] {
+type Place = readonly [directory: string, prefix: string];
+
+/** The directories of an account's jobs that have ended, and the prefixes of the jobs in them. */
+function endedPlacesOf(aid: string): readonly Place[] {
+  return [
+    [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')],
+    [redisKeys.endedEventJobDirectory(aid), redisKeys.endedEventJob(aid, '')],
+  ];
+}
+
+/** The directories of all jobs of an account, those in flight first. */
+function placesOf(aid: string): readonly Place[] {
   return [
     [redisKeys.jobDirectory(aid), redisKeys.job(aid, '')],
-    [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')],
+    [redisKeys.eventJobDirectory(aid), redisKeys.eventJob(aid, '')],
+    ...endedPlacesOf(aid),
   ];
 }
 

@@ -26,6 +26,10 @@ end
 local function moveToEnded(id, again, reserved_ms, now_ms)
   local created = redis.call('ZSCORE', KEYS[2], id) or now_ms
   redis.call('RENAME', KEYS[1], KEYS[3])
+  local waiting = redis.call('HGET', KEYS[3], 's')
+  if waiting then
+    redis.call('ZREM', waiting, id)
+  end
   redis.call('ZADD', KEYS[4], created, id)
   redis.call('ZREM', KEYS[2], id)
   if again then

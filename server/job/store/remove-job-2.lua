@@ -4,7 +4,7 @@
 -- ARGV  1 id  2 flight that was read  3 ms for which the id stays reserved
 -- Reply 'ok' | 'changed'
 local id, flight, reserved_ms = unpack(ARGV)
-local have = redis.call('HMGET', KEYS[1], 'f', 'k')
+local have = redis.call('HMGET', KEYS[1], 'f', 'k', 's')
 if have[1] ~= flight then
   return 'changed'
 end
@@ -14,4 +14,7 @@ if have[2] then
   redis.call('PEXPIRE', KEYS[1], reserved_ms)
 end
 redis.call('ZREM', KEYS[2], id)
+if have[3] then
+  redis.call('ZREM', have[3], id)
+end
 return 'ok'

@@ -4,8 +4,8 @@
 -- ARGV  1 id  2 maximum number of jobs  3 now in ms  4 when it ended, as it was read, or ''
 -- Reply number of jobs of the account including this one | 'gone' (also if it has ended again since) | 'cancelled' | 'full'
 local id, jobs_max, now_ms, ended_ms = unpack(ARGV)
-local have = redis.call('HMGET', KEYS[3], 'p', 'v', 'z')
-if have[1] ~= 'tell' or (ended_ms ~= '' and have[3] ~= ended_ms) then
+local have = redis.call('HMGET', KEYS[3], 'p', 'v', 'z', 's')
+if (have[1] ~= 'tell' and have[1] ~= 'event') or (ended_ms ~= '' and have[3] ~= ended_ms) then
   return 'gone'
 end
 if have[2] == 'cancelled' then
@@ -22,4 +22,7 @@ redis.call('HSET', KEYS[1], 'n', 0, 'f', '', 'd', 1)
 redis.call('HDEL', KEYS[1], 'z')
 redis.call('ZADD', KEYS[2], created, id)
 redis.call('ZREM', KEYS[4], id)
+if have[4] then
+  redis.call('ZADD', have[4], created, id)
+end
 return tostring(redis.call('ZCARD', KEYS[2]))

@@ -3,14 +3,31 @@
 --   c  closed until this time, ms (absent: open)
 --   o  id of the deletion that closed it
 --   l  newest stored_at that was ahead of the clock (absent: none)
+--   w  version of the account's event subscriptions, then what the outbox of events keeps: 0 nothing, 1 changes, 2 readings too
+--      (absent: nothing)
 local function now_ms()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- nil if a request that started under generation gen may continue, otherwise 'closed' or 'stale'.
+-- True if the outbox of events keeps changes, or with '2' readings.
+local function is_watched(mode, wanted)
+  return mode ~= false and string.sub(mode, -1) >= (wanted or '1')
+end
+
+-- Adds a change to the outbox of events: kind u8 (1 created, 2 updated, 3 log entry, 4 deleted, 5 expired), length of the token
+-- u16, of the entry u32, little-endian, then token, entry, metadata of the item. A deletion has the sealed cause as its entry.
+local function keep_event(outbox, kind, token, entry, meta)
+  redis.call('RPUSH', outbox, struct.pack('<BI2I4', kind, #token, #entry) .. token .. entry .. (meta or ''))
+end
+
+-- nil if a request that started under generation gen may continue, otherwise 'closed' or 'stale'; then what the outbox of events
+-- keeps. Work without a generation may always continue.
 local function fence_state(fence, gen)
-  local f = redis.call('HMGET', fence, 'g', 'c')
+  local f = redis.call('HMGET', fence, 'g', 'c', 'w')
+  if not gen then
+    return nil, f[3]
+  end
   if f[2] and now_ms() < tonumber(f[2]) then
     return 'closed'
   end
@@ -22,7 +39,7 @@ local function fence_state(fence, gen)
     -- A passphrase change was interrupted after its record was written: finish it here.
     redis.call('HSET', fence, 'g', gen)
   end
-  return nil
+  return nil, f[3]
 end
 
 -- The length of a log by the field n of its item: the length in decimal, then the last 16 bytes of the newest entry. Until

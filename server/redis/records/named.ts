@@ -6,7 +6,7 @@ import replaceFieldText from './replace-field-1.lua' with { type: 'text' };
 const createNamed = script(createNamedText);
 const replaceField = script(replaceFieldText);
 
-/** Records of one kind that an account can have. */
+/** Records of one kind that an account can have, by default. */
 export const RECORDS_MAX = 1_000;
 /** Records that `list` reads at once. */
 const LIST_STEP = 8;
@@ -60,9 +60,17 @@ export class RecordHash {
 
 /** Stores encrypted records of one kind. */
 export class NamedStore extends RecordHash {
+  constructor(
+    redis: RedisLink,
+    hashOf: (aid: string) => string,
+    private readonly recordsMax = RECORDS_MAX,
+  ) {
+    super(redis, hashOf);
+  }
+
   /** Adds a record; `full` if the account has reached its limit. */
   async create(aid: string, id: string, record: Uint8Array): Promise<'ok' | 'exists' | 'full'> {
-    const reply = await this.redis.run(createNamed, [this.hashOf(aid)], [id, record, RECORDS_MAX]);
+    const reply = await this.redis.run(createNamed, [this.hashOf(aid)], [id, record, this.recordsMax]);
     return asOneOf(reply, ['ok', 'exists', 'full']);
   }
 

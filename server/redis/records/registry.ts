@@ -17,6 +17,8 @@ const UNKNOWN_FLIGHT = 'restored';
 const keyDirectory = accountName('keys');
 const jobDirectory = accountName('j');
 const endedJobDirectory = accountName('y');
+const eventJobDirectory = accountName('o');
+const endedEventJobDirectory = accountName('p');
 const endpointDirectory = accountName('e');
 const formDirectory = accountName('h');
 const csrs = accountName('q');
@@ -78,7 +80,7 @@ function jobSeals({ aid, id }: Owner, stored: Stored): readonly (Seal & { readon
 
 function jobFlaw(stored: Stored): Flaw | undefined {
   const [phase, attempts] = [stored.get('p')?.toString() ?? '', stored.get('n')?.toString() ?? ''];
-  return ['send', 'tell'].includes(phase) && /^\d{1,15}$/.test(attempts)
+  return ['send', 'tell', 'event'].includes(phase) && /^\d{1,15}$/.test(attempts)
     ? undefined
     : bad('job', 'its phase or its attempts are not what a server writes');
 }
@@ -264,6 +266,39 @@ export const RECORD_KINDS = {
     check: jobFlaw,
     backup: 'listed',
   },
+  /** Sorted sets and hashes: the same for deliveries of events, which take no room of other jobs. */
+  eventJobDirectory: { name: eventJobDirectory, backup: 'directory' },
+  eventJob: {
+    name: accountNames('o:'),
+    sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
+    listed: idsIn(eventJobDirectory, 'score', bad('job directory', 'an entry has no job')),
+    check: jobFlaw,
+    backup: 'listed',
+  },
+  endedEventJobDirectory: { name: endedEventJobDirectory, backup: 'directory' },
+  endedEventJob: {
+    name: accountNames('p:'),
+    sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
+    listed: idsIn(endedEventJobDirectory, 'score', unfinished('job directory', 'an entry has no job')),
+    check: jobFlaw,
+    backup: 'listed',
+  },
+  /** Sorted set: deliveries that wait for a subscription, by their time of creation, in ms. */
+  waitingEvents: { name: accountNames('ew:'), backup: 'none' },
+  /** Hash: id -> sealed event subscription. */
+  subscriptions: { name: accountName('es'), sealed: entriesOf('event subscription'), backup: 'whole' },
+  /**
+   * Hash: `v` version of the subscriptions, `a` sequence number of the last entry of the security log that was read, `x` time up
+   * to which expiries were told, and of a subscription `f:ID` since when its receiver fails, `p:ID` since when it is paused, `w:ID`
+   * why, `l:ID` events that were left out.
+   */
+  eventState: { name: accountName('ev'), backup: 'whole' },
+  /** Hash: key id -> its name, of keys whose buckets keep events. The sweep adds those of a restored copy. */
+  eventKeys: { name: accountName('ek'), backup: 'none' },
+  /** List: sealed events of an account that no log has, until they are queued. */
+  accountOutbox: { name: accountName('eo'), backup: 'none' },
+  /** Set: ids of accounts that have subscriptions. The sweep adds those of a restored copy. */
+  eventAccounts: { name: vaultName('events'), backup: 'none' },
   /** Prefix of the keys of the job queue; all in one slot. */
   jobQueue: { name: vaultNames('jobs', ''), backup: 'none' },
   /** Sorted set: the account's endpoints by the time of their next check, in ms. */
@@ -356,6 +391,8 @@ export const RECORD_KINDS = {
   undelivered: { name: bucketName('u'), backup: 'none' },
   /** List: entries of removed logs that were not delivered, see `outbox-prelude.lua`. */
   outbox: { name: bucketName('o'), backup: 'none' },
+  /** List: changes of items, until their events are queued, see `bucket-prelude.lua`. */
+  eventOutbox: { name: bucketName('w'), backup: 'none' },
   /** Hash: day and operation -> count, until it is added to those of the account. A backup adds it first. */
   counts: { name: bucketName('n'), backup: 'none' },
   /** Hash: counts on their way to those of the account, and their `id`. */

@@ -1,6 +1,6 @@
 -- append-log
 -- Appends one log entry to each of many items of one bucket.
--- KEYS  1 fence  2 tokens whose logs have changed  3 counts  4 readings, then the item keys
+-- KEYS  1 fence  2 tokens whose logs have changed  3 counts  4 readings  5 outbox of events, then the item keys
 -- ARGV  1 generation that the reader knows, or ''  2 name of the count of appended entries, or ''
 --       3 time of the entries in ms if they are successful readings, or ''
 --       4 the concatenated entries, each preceded by the number and tail that it names
@@ -10,16 +10,15 @@
 -- An item is missing too if its log is not the one that the entry names.
 -- The readings of a call are one member: for each item, number of the entry u32 and length of the token u16, both
 -- little-endian, token, last 4 bytes of the entry.
-local FIXED_KEYS = 4
-local fence, changed_logs, usage, readings = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FIXED_KEYS = 5
+local fence, changed_logs, usage, readings, outbox = unpack(KEYS, 1, FIXED_KEYS)
 local generation, counted, read_at, entries, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if generation ~= '' then
-  local fenced = fence_state(fence, tonumber(generation))
-  if fenced then
-    return { fenced }
-  end
+local fenced, watched = fence_state(fence, tonumber(generation))
+if fenced then
+  return { fenced }
 end
+local is_kept = is_watched(watched, '2')
 local call, sub, out, changed, read = redis.call, string.sub, {}, {}, {}
 
 -- Appends the entry from one position to another. Returns the character of the item, and the number of an appended entry.
@@ -39,6 +38,9 @@ local function append(item, at, to)
   local entry = sub(entries, at + NAMED_BYTES, to)
   local count = string.format('%d', length_of(n) + 1)
   call('HSET', item, 'n', count .. sub(entry, -16), count, entry)
+  if is_kept then
+    keep_event(outbox, 3, sub(item, #changed_logs + 1), entry, call('HGET', item, 'm') or '')
+  end
   return '1', count
 end
 

@@ -139,6 +139,8 @@ const DROPPED = ['ok', 'missing', 'changed'] as const;
 export class ItemStore {
   /** Buckets in which this process may have changed a log since the last call of `takeMoved`. */
   private readonly moved = new Map<string, Bucket>();
+  /** The same for the outboxes of events, since the last call of `takeChanged`. */
+  private readonly changed = new Map<string, Bucket>();
 
   /** `buckets` is fixed for the life of the vault. With `isStreamed`, undelivered logs outlive their items. */
   constructor(
@@ -275,6 +277,7 @@ export class ItemStore {
       redisKeys.changedLogs(bucket),
       redisKeys.counts(bucket),
       redisKeys.readings(bucket),
+      redisKeys.eventOutbox(bucket),
       ...tokens.map((token) => redisKeys.item(bucket, token)),
     ];
     const { bytes, ends } = 'ends' in entries ? entries : packEntries(entries);
@@ -338,15 +341,23 @@ export class ItemStore {
     return taken;
   }
 
+  /** Returns the buckets whose outboxes of events this process may have added to since the last call. */
+  takeChanged(): readonly Bucket[] {
+    const taken = [...this.changed.values()];
+    this.changed.clear();
+    return taken;
+  }
+
   /**
    * Deletes items of one bucket with their logs, each independently of the others; each deleted one is counted. `closed`: a deletion of the key is in
    * progress, and nothing was deleted. Otherwise for each item, `changed`: it is not the one that was read; `damaged`: it
-   * cannot be deleted as it is.
+   * cannot be deleted as it is. Without the sealed `cause` of its event a deletion has none.
    */
   async remove(
     bucket: Bucket,
     items: readonly ItemRemoval[],
     count = NO_COUNT,
+    cause: Uint8Array = NO_BYTES,
   ): Promise<'closed' | readonly (typeof REMOVED)[number][]> {
     this.noteMoved(bucket);
     const keys = [
@@ -360,9 +371,10 @@ export class ItemStore {
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
       redisKeys.counts(bucket),
+      redisKeys.eventOutbox(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
-    const args: Argument[] = [this.isStreamed ? '1' : '', count];
+    const args: Argument[] = [this.isStreamed ? '1' : '', count, cause];
     for (const { token, metaTag, firstTag, proof, refMember } of items) {
       args.push(token, metaTag, firstTag, proof, refMember);
     }
@@ -398,12 +410,14 @@ export class ItemStore {
 
   /** Removes items that have expired by the clock of Redis, except their logs; returns their number. */
   async expire(bucket: Bucket, items: readonly ItemRemoval[]): Promise<number> {
+    this.noteMoved(bucket);
     const keys = [
       redisKeys.fence(bucket),
       redisKeys.times(bucket),
       redisKeys.references(bucket),
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
+      redisKeys.eventOutbox(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
     const args = items.flatMap(({ token, metaTag, refMember }) => [token, metaTag, refMember]);
@@ -500,6 +514,7 @@ export class ItemStore {
       redisKeys.metadata(bucket),
       redisKeys.expiries(bucket),
       redisKeys.counts(bucket),
+      redisKeys.eventOutbox(bucket),
     ];
     const args: Argument[] = [writes[0]?.gen ?? 0, count];
     for (const write of writes) {
@@ -525,6 +540,7 @@ export class ItemStore {
 
   private noteMoved(bucket: Bucket): void {
     this.moved.set(bucketTag(bucket), bucket);
+    this.changed.set(bucketTag(bucket), bucket);
   }
 
   private async readFields(

@@ -2,19 +2,21 @@
 -- Deletes items of one bucket with their logs, each independently: one that is not what was read stays.
 -- Their identity tags are kept, so that a token is never used for another number.
 -- KEYS  1 time index  2 reference index  3 fence  4 tokens whose logs have changed  5 notes of removed logs
---       6 undelivered logs  7 outbox  8 metadata index  9 expiries  10 counts, then for each item: the item,
---       its sad
--- ARGV  1 '1' when logs are delivered to a sink, or ''  2 name of the count of deleted items, or '', then for each item:
+--       6 undelivered logs  7 outbox  8 metadata index  9 expiries  10 counts  11 outbox of events, then for each item:
+--       the item, its sad
+-- ARGV  1 '1' when logs are delivered to a sink, or ''  2 name of the count of deleted items, or ''
+--       3 sealed cause of the events, or '' for none, then for each item:
 --       1 token  2 last 16 bytes of the metadata that was checked  3 last 16 bytes of the first entry of its log
 --       4 proof that the service removes the log that begins so  5 reference index member or ''
 -- Reply 'closed' | a list of 'ok' | 'missing' | 'changed' | 'damaged'
-local FIXED_KEYS, ITEM_KEYS, FIXED_ARGS, ITEM_ARGS = 10, 2, 2, 5
+local FIXED_KEYS, ITEM_KEYS, FIXED_ARGS, ITEM_ARGS = 11, 2, 3, 5
 local call, sub = redis.call, string.sub
-local times, references, fence, changed, removed, undelivered, outbox, metadata, expiries, usage =
+local times, references, fence, changed, removed, undelivered, outbox, metadata, expiries, usage, events =
   unpack(KEYS, 1, FIXED_KEYS)
-local is_streamed, counted = ARGV[1] ~= '', ARGV[2]
+local is_streamed, counted, cause = ARGV[1] ~= '', ARGV[2], ARGV[3]
 
-local closed_until = call('HGET', fence, 'c')
+local closed_until, watched = unpack(call('HMGET', fence, 'c', 'w'))
+local is_kept = cause ~= '' and is_watched(watched)
 if closed_until and now_ms() < tonumber(closed_until) then
   return 'closed'
 end
@@ -45,6 +47,9 @@ local function remove(item, sad, token, checked, begin, proof, member)
     call('ZREM', metadata, digest)
   end)
   call('ZREM', expiries, token)
+  if is_kept then
+    keep_event(events, 4, token, cause, meta)
+  end
   if kept then
     keep_undelivered(kept, token, undelivered, outbox)
   end

@@ -1,7 +1,7 @@
 -- write-items
 -- Stores items of one bucket, or replaces them, each with its log entry. All are checked before the first is written.
 -- KEYS  1 fence  2 time index  3 reference index  4 identity tags (hash)  5 tokens whose logs have changed
---       6 metadata index  7 expiries  8 counts, then for each item its hash, and its sad (string); no item is there twice
+--       6 metadata index  7 expiries  8 counts  9 outbox of events, then for each item its hash, and its sad (string); no item is there twice
 -- ARGV  1 generation  2 name of the count of written items, or '', then for each item: token | envelope and content
 --       | metadata | sad or '' | sad expiry ms or 0 | reference index member or '' | log entry, preceded by the number and tail
 --       that it names | '' to store, or the last 16 bytes of the metadata that this write replaces | identity tag or ''
@@ -10,12 +10,13 @@
 --   {'ok', stored_at ms, 1 if there was none, 1 if this request has written before} | {'clash'|'changed'|'damaged'}
 --   | {'exists', log length, tail, 1 unless it has expired}: the entry of a new item must name what this log has}
 local call, sub, find, format = redis.call, string.sub, string.find, string.format
-local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 8, 2, 12
-local fence, times, references, identities, changed_logs, metadata, expiries, usage = unpack(KEYS, 1, FIXED_KEYS)
+local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 9, 2, 12
+local fence, times, references, identities, changed_logs, metadata, expiries, usage, outbox =
+  unpack(KEYS, 1, FIXED_KEYS)
 local generation, counted = tonumber(ARGV[1]), ARGV[2]
 local items = (#ARGV - FIXED_ARGS) / ITEM_ARGS
 
-local newest_generation, closed_until, last = unpack(call('HMGET', fence, 'g', 'c', 'l'))
+local newest_generation, closed_until, last, watched = unpack(call('HMGET', fence, 'g', 'c', 'l', 'w'))
 newest_generation = tonumber(newest_generation or '1')
 local now = now_ms()
 if closed_until and now < tonumber(closed_until) then
@@ -105,6 +106,7 @@ if stored_at + written - 1 > now then
 end
 
 local places, changed = {}, {}
+local is_kept = is_watched(watched)
 for i = 1, items do
   local count = counts[i]
   if count then
@@ -150,6 +152,9 @@ for i = 1, items do
     places[#places + 1] = token
     changed[#changed + 1] = token
     replies[i + 1] = { 'ok', stamp, is_new and 1 or 0, 0 }
+    if is_kept then
+      keep_event(outbox, is_new and 1 or 2, token, entry, meta)
+    end
     stored_at = stored_at + 1
   end
 end

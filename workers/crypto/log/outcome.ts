@@ -89,6 +89,8 @@ const OUTCOMES = [
   'number_invalid',
   'charset_unsupported',
   'track_data_refused',
+  'subscription_not_found',
+  'subscriptions_full',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

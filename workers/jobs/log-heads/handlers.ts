@@ -4,6 +4,7 @@ import * as crypto from '../../crypto/log/heads.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import { sealCause } from '../event/handlers.ts';
 import type { ItemFault } from '../vault/jobs.ts';
 import { createPacking, endString, packed, ReplyStrings, resultOrFault, writeBytes } from '../vault/page.ts';
 import { checkLive, checkReference, foundMeta, isOver, referenceMember } from '../vault/records.ts';
@@ -241,7 +242,8 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
         endString(parts);
       }
     }
-    return { failed, parts: packed(parts) };
+    const cause = params.cause && sealCause(context, params, params.cause);
+    return { failed, parts: packed(parts), cause };
   },
 
   proveKeyRemoval(context, { params: { aid, kid } }) {

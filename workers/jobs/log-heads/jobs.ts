@@ -1,6 +1,7 @@
 import type { HeadsCheckpoint } from '../../crypto/log/checkpoint.ts';
 import { bytes, json, list, message, nothing, optional } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
+import type { RemovalCause } from '../event/jobs.ts';
 import type { KeyName } from '../key/jobs.ts';
 import { type ItemFault, PACKED } from '../vault/jobs.ts';
 
@@ -23,6 +24,8 @@ export interface RemovalParams extends KeyName {
   readonly now: number;
   /** ms since 1970; items that have not expired by then fail. */
   readonly expiredBy?: number;
+  /** The request that removes them; undefined for removals without events. */
+  readonly cause?: RemovalCause;
 }
 
 /**
@@ -143,7 +146,7 @@ export const HEADS_JOBS = {
     lane: ({ params: { tokens } }) => (tokens.length === 1 ? 'hot' : 'bulk'),
     share: ({ params: { aid, tokens } }) => (tokens.length === 1 ? singlesOf(aid) : aid),
     input: message({ params: json<RemovalParams>(), replies: bytes }),
-    output: message({ failed: json<readonly ItemFault[]>(), parts: PACKED }),
+    output: message({ failed: json<readonly ItemFault[]>(), parts: PACKED, cause: optional(bytes) }),
   }),
   /** Proves that the service deletes a key. */
   proveKeyRemoval: defineJob({

@@ -183,6 +183,8 @@ export interface DescribedJob extends JobSummary {
   /** Undefined where the record does not say it: a report of an earlier version, or of a capture. */
   readonly what?: ProxyKind | undefined;
   readonly webhookUrl?: string | undefined;
+  /** The subscription that an event is delivered to. */
+  readonly subscription?: string | undefined;
 }
 
 /** A reply that is kept for repeats of its request, named by the digest of the request's Idempotency-Key. */
@@ -294,7 +296,7 @@ export const PROXY_JOBS = {
     share: ({ aid }) => aid,
     input: message({
       aid: text,
-      jobs: json<readonly { readonly id: string; readonly phase: 'send' | 'tell' }[]>(),
+      jobs: json<readonly { readonly id: string; readonly phase: 'send' | 'tell' | 'event' }[]>(),
       records: list(bytes),
     }),
     output: json<readonly (DescribedJob | null)[]>(),

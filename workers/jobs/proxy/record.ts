@@ -16,6 +16,7 @@ import {
   wipe,
 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
+import { openEvent } from '../event/handlers.ts';
 import type { DescribedJob, JobFacts, JobPlace, JobSummary, ReportFacts } from './jobs.ts';
 
 /** Kinds of the records, which are part of their associated data and must not change. */
@@ -150,9 +151,14 @@ export function hostOf(url: string): string | undefined {
 /** Describes a job in one of its phases. Damage and any other place: `IntegrityError`. */
 export function describeJob(
   context: ThreadContext,
-  { aid, id, phase }: JobPlace & { readonly phase: 'send' | 'tell' },
+  { aid, id, phase }: JobPlace & { readonly phase: 'send' | 'tell' | 'event' },
   record: Uint8Array,
 ): DescribedJob {
+  if (phase === 'event') {
+    const { subscription, event } = openEvent(context, { aid, id }, record);
+    const { actor, token, reference } = event.data;
+    return { actor, token, reference, subscription };
+  }
   if (phase === 'tell') {
     const { url, summary } = openReport(context, { aid, id }, record).facts;
     return { ...summary, webhookUrl: url };

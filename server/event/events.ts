@@ -1,0 +1,350 @@
+import { createHash } from 'node:crypto';
+import type { OpenedEvent } from '../../workers/jobs/audit/jobs.ts';
+import type { ItemChange, QueuedEvent } from '../../workers/jobs/event/jobs.ts';
+import type { AuditStore } from '../audit/store.ts';
+import { type Clock, DAY_MS } from '../core/clock.ts';
+import { failureFields } from '../core/error-cause.ts';
+import {
+  EVENT_ID,
+  type EventData,
+  type EventType,
+  hasEventType,
+  type VaultEvent,
+} from '../core/event-types.ts';
+import type { Crypto } from '../crypto/client.ts';
+import { sourceOf } from '../domain/text/network.ts';
+import { formatExpiry } from '../domain/text/time.ts';
+import type { Bucket } from '../redis/records/name.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+import type { ItemStore } from '../vault/store/items.ts';
+import { type Announced, eventIdOf, type LiveSubscription, type Receivers } from './receivers.ts';
+import type { EventStore } from './store.ts';
+
+/** Something that an owner has to renew. */
+export interface Renewal {
+  readonly kind: 'certificate' | 'credential';
+  readonly id: string;
+  readonly expires_at: string;
+}
+
+/** A sealed delivery of an event to a subscription. */
+interface Delivery {
+  /** Equal for the same event and subscription. */
+  readonly id: string;
+  readonly subscription: string;
+  readonly record: Uint8Array;
+}
+
+/** Queues deliveries, each once. */
+type Queue = (aid: string, deliveries: readonly Delivery[]) => Promise<void>;
+
+/** All buckets are read that often, for changes that a server has made that is gone. */
+const ALL_MS = 30_000;
+/** Expiries are looked for that often. */
+const RENEWALS_MS = 10 * 60_000;
+/** Parts of one outbox that a round reads, so that accounts take turns. */
+const PARTS_MAX = 16;
+const STEP = 256;
+const LOCK_MS = 30 * 60_000;
+/** The days before an expiry on which it is told. */
+const NOTICES = [30, 7, 1];
+const NO_BYTES = Buffer.alloc(0);
+
+/** The events of entries of a security log. Items have logs of their own. */
+const OF_ACTIONS: Readonly<Record<string, EventType>> = {
+  'key.create': 'key.created',
+  'key.change': 'key.changed',
+  'key.delete': 'key.deleted',
+  'key.recover': 'key.recovered',
+  'endpoint.create': 'endpoint.created',
+  'endpoint.delete': 'endpoint.deleted',
+  'endpoint.expire': 'endpoint.expired',
+  'credential.create': 'credential.created',
+  'credential.roll': 'credential.rolled',
+  'credential.delete': 'credential.deleted',
+  'certificate.create': 'certificate.created',
+};
+
+/** An account with subscriptions, as a round finds it. */
+interface Watched {
+  readonly aid: string;
+  readonly live: readonly LiveSubscription[];
+}
+
+/**
+ * Finds what has happened in accounts with subscriptions, and queues a delivery for each event and subscription: in outboxes, to
+ * which the scripts that change items add in the same step, and in security logs, whose entries are written before the reply. A
+ * position moves after the deliveries are queued, whose ids follow from the event: none is lost, and servers may read at once.
+ */
+export class Events {
+  private running: Promise<void> | undefined;
+  private isStopped = false;
+  private hasFailed = false;
+  /** Heads of security logs up to which all is read. */
+  private readonly heads = new Map<string, string>();
+  /** Times of the last look at all buckets, and at expiries. */
+  private readonly looked = new Map<string, number>();
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly itemStore: ItemStore,
+    private readonly auditStore: AuditStore,
+    private readonly crypto: Crypto,
+    private readonly receivers: Receivers,
+    private readonly renewals: (aid: string) => Promise<readonly Renewal[]>,
+    private readonly queue: Queue,
+    private readonly recordEvent: RecordEvent,
+    private readonly now: Clock,
+  ) {}
+
+  /** Queues what has happened since the last round, with `all` also what other servers left. Never rejects: a later round retries. */
+  async round(all = false): Promise<void> {
+    if (all) {
+      this.looked.clear();
+    }
+    this.running ??= this.runRound().finally(() => {
+      this.running = undefined;
+    });
+    await this.running;
+  }
+
+  /** Returns the most events that wait for a receiver of an account that answers. */
+  async crowd(aid: string): Promise<number> {
+    const counts = (await this.receivers.live(aid)).map(async ({ id }) => {
+      const { failingMs, pausedMs } = await this.store.state(aid, id);
+      return failingMs === undefined && pausedMs === undefined ? this.store.waiting(aid, id) : 0;
+    });
+    return Math.max(0, ...(await Promise.all(counts)));
+  }
+
+  /** Ends the round in flight early. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    await this.running;
+  }
+
+  private async runRound(): Promise<void> {
+    const errors: unknown[] = [];
+    const attempt = (work: Promise<void>): Promise<unknown> =>
+      work.catch((error: unknown) => errors.push(error));
+    await attempt(this.readAll(attempt));
+    if (errors.length > 0 && !this.hasFailed) {
+      this.recordEvent('events_failed', failureFields(errors[0]));
+    }
+    this.hasFailed = errors.length > 0;
+  }
+
+  private async readAll(attempt: (work: Promise<void>) => Promise<unknown>): Promise<void> {
+    const changed = Map.groupBy(this.itemStore.takeChanged(), ({ kid }) => kid);
+    for (const aid of await this.store.accounts()) {
+      if (this.isStopped) {
+        return;
+      }
+      const watched = { aid, live: await this.receivers.live(aid) };
+      await attempt(this.readLog(watched));
+      await attempt(this.readAnnounced(watched));
+      await attempt(this.readRenewals(watched));
+      const isAll = this.isDue(`all ${aid}`, ALL_MS);
+      for (const [kid, user] of await this.store.keys(aid)) {
+        const buckets = isAll ? await this.store.filled(kid) : (changed.get(kid) ?? []);
+        for (const bucket of buckets) {
+          await attempt(this.readBucket(watched, user, bucket));
+        }
+      }
+    }
+  }
+
+  /** Queues what the scripts that change items have added to the outbox of a bucket. */
+  private async readBucket(watched: Watched, user: string, bucket: Bucket): Promise<void> {
+    const params = { aid: watched.aid, kid: bucket.kid };
+    for (let parts = 0; !this.isStopped; parts++) {
+      const elements = await this.store.readOutbox(bucket);
+      if (elements.length === 0) {
+        return;
+      }
+      if (parts === PARTS_MAX) {
+        // The next round reads all buckets.
+        this.looked.delete(`all ${watched.aid}`);
+        return;
+      }
+      if (watched.live.length > 0) {
+        const changes = await this.crypto.readOutbox({ params, elements });
+        const events = changes.flatMap((change) => (change === null ? [] : [itemEventOf(change, user)]));
+        await this.emit(watched, events);
+      }
+      await this.store.advanceOutbox(bucket, elements);
+    }
+  }
+
+  /** Queues what was announced, since no log has it. */
+  private async readAnnounced(watched: Watched): Promise<void> {
+    const { aid } = watched;
+    for (let parts = 0; parts < PARTS_MAX; parts++) {
+      const elements = await this.store.readAnnounced(aid);
+      if (elements.length === 0) {
+        return;
+      }
+      const opened = await Promise.all(
+        elements.map((element) => this.receivers.openAnnounced(aid, element).catch(() => undefined)),
+      );
+      await this.emit(
+        watched,
+        opened.filter((one) => one !== undefined),
+      );
+      await this.store.advanceAnnounced(aid, elements);
+    }
+  }
+
+  /** Queues the events of the entries of the security log after its position. */
+  private async readLog(watched: Watched): Promise<void> {
+    const { aid } = watched;
+    const marks = await this.auditStore.readMarks(aid);
+    const end = marks.head?.toString('base64') ?? '';
+    if (this.heads.get(aid) === end) {
+      return;
+    }
+    const { head, start } = await this.crypto.describeChain({ aid, head: marks.head, start: marks.start });
+    const position = await this.store.position(aid, 'a');
+    // The log of a restored copy may end before the position.
+    let from = Math.min(Math.max(position ?? head.sequence, start.sequence), head.sequence);
+    if (
+      position !== undefined &&
+      from !== position &&
+      !(await this.store.advance(aid, 'a', position, from))
+    ) {
+      return;
+    }
+    while (from < head.sequence && !this.isStopped) {
+      const sequences = Array.from({ length: Math.min(STEP, head.sequence - from) }, (_, i) => from + 1 + i);
+      const entries = (await this.auditStore.read(aid, sequences)).map((entry) => entry ?? NO_BYTES);
+      const opened = await this.crypto.streamAudit({ aid, first: from + 1, entries });
+      await this.emit(
+        watched,
+        opened.flatMap((entry) => (entry === null ? [] : securityEventsOf(aid, entry))),
+      );
+      const to = from + sequences.length;
+      if (!(await this.store.advance(aid, 'a', from, to))) {
+        // Another server reads the same log.
+        return;
+      }
+      from = to;
+    }
+    this.heads.set(aid, end);
+  }
+
+  /** Queues the expiries whose notices have become due since the last look of any server. */
+  private async readRenewals(watched: Watched): Promise<void> {
+    const { aid, live } = watched;
+    const types = ['certificate.expiring', 'credential.expiring'];
+    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
+    if (!isWanted || !this.isDue(`renewals ${aid}`, RENEWALS_MS)) {
+      return;
+    }
+    const now = this.now();
+    const from = (await this.store.position(aid, 'x')) ?? now;
+    const events = (await this.renewals(aid)).flatMap(({ kind, id, expires_at }) =>
+      NOTICES.flatMap((days): Announced[] => {
+        const at = Date.parse(expires_at) - days * DAY_MS;
+        const seed = `expiring ${kind} ${id} ${expires_at} ${days}`;
+        const data = { id, actor: 'vault', expires_at };
+        const type = `${kind}.expiring` as const;
+        return at > from && at <= now
+          ? [{ event: { id: eventIdOf(aid, seed), type, created_at: new Date(now).toISOString(), data } }]
+          : [];
+      }),
+    );
+    await this.emit(watched, events);
+    await this.store.advance(aid, 'x', from, now);
+  }
+
+  /** Queues events for the subscriptions that have their types and keys. */
+  private async emit({ aid, live }: Watched, events: readonly Announced[]): Promise<void> {
+    const queued = events.flatMap(({ event, only }) =>
+      live
+        .filter((one) => (only === undefined ? isFor(one, event) : one.id === only))
+        .map(({ id: subscription, account }): QueuedEvent & { readonly id: string } => ({
+          ...{ id: deliveryIdOf(event.id, subscription), subscription, account },
+          event: withActor(event, account),
+        })),
+    );
+    for (let at = 0; at < queued.length; at += STEP) {
+      const part = queued.slice(at, at + STEP);
+      const records = await this.crypto.sealEvents({ aid, events: part });
+      const deliveries = part.map(({ id, subscription }, i) => ({
+        ...{ id, subscription, record: records[i] ?? NO_BYTES },
+      }));
+      await this.queue(aid, deliveries);
+    }
+  }
+
+  /** True if something was not done for a time, which begins anew. */
+  private isDue(name: string, everyMs: number): boolean {
+    const now = performance.now();
+    const isDue = now - (this.looked.get(name) ?? Number.NEGATIVE_INFINITY) >= everyMs;
+    if (isDue) {
+      this.looked.set(name, now);
+    }
+    return isDue;
+  }
+}
+
+/** Tells whether a subscription gets an event: it has the type, and the event names one of its maker's keys. */
+function isFor({ types, keys }: LiveSubscription, { type, data }: VaultEvent): boolean {
+  return (
+    hasEventType(types, type) && (keys === undefined || (data.user !== undefined && keys.includes(data.user)))
+  );
+}
+
+/** The event of a change of an item; its actor is the account, unless it names a credential or an endpoint. */
+function itemEventOf(change: ItemChange, user: string): Announced {
+  const { what, id, token, timeMs, reference, expiresAtMs, endpoint, credential, requestId } = change;
+  const actor =
+    what === 'expired'
+      ? 'vault'
+      : credential !== ''
+        ? `credential/${credential}`
+        : endpoint !== ''
+          ? `endpoint/${endpoint}`
+          : undefined;
+  const data: EventData = {
+    ...{ user, token, reference, actor },
+    endpoint: endpoint === '' ? undefined : endpoint,
+    request_id: requestId === '' ? undefined : requestId,
+    expires_at: expiresAtMs === undefined ? undefined : formatExpiry(expiresAtMs),
+  };
+  return { event: { id, type: `item.${what}`, created_at: new Date(timeMs).toISOString(), data } };
+}
+
+/** Adds the account as the actor of an event that names none. */
+function withActor(event: VaultEvent, account: string): VaultEvent {
+  const { data } = event;
+  return data.actor === undefined && event.type !== 'test'
+    ? { ...event, data: { ...data, actor: `account/${account}` } }
+    : event;
+}
+
+/** The event of an entry of a security log, if it has one. */
+function securityEventsOf(aid: string, entry: OpenedEvent): readonly Announced[] {
+  const { sequence, timeMs, action, outcome, actor, ip, requestId, object } = entry;
+  const created_at = new Date(timeMs).toISOString();
+  if (action === 'sign_in' && outcome === 'too_many_failures') {
+    // Sign-ins to a locked account are entries each; one event tells of a lock.
+    const seed = `locked ${sourceOf(ip)} ${Math.floor(timeMs / LOCK_MS)}`;
+    const data = { actor, request_id: requestId };
+    return [{ event: { id: eventIdOf(aid, seed), type: 'account.locked', created_at, data } }];
+  }
+  const type = OF_ACTIONS[action];
+  if (type === undefined || outcome !== 'success') {
+    return [];
+  }
+  const [noun, name] = object.split('/');
+  const named = noun === 'key' ? { user: name } : { id: name };
+  const data = { ...named, actor, request_id: requestId };
+  return [{ event: { id: eventIdOf(aid, `log ${sequence}`), type, created_at, data } }];
+}
+
+/** The id of the delivery of an event to a subscription. */
+function deliveryIdOf(event: string, subscription: string): string {
+  const digest = createHash('sha256').update(`${event} ${subscription}`).digest('base64url');
+  return `${EVENT_ID}${digest.slice(0, 18)}`;
+}
