@@ -8,6 +8,7 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
+import { parseRate } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Rates } from '../limits/rates.ts';
@@ -19,6 +20,8 @@ import type { EndpointStore, StoredEndpoint } from './store.ts';
 export interface EndpointAddress {
   readonly unique_id: string;
   readonly secret: SecretBytes;
+  /** The origin of the page that sends the request; undefined for a program, and for pages of the vault. */
+  readonly origin?: string | undefined;
 }
 
 /** An endpoint that can be used now, by a caller that has shown its secret. */
@@ -68,8 +71,8 @@ export class EndpointAuth {
 
   /**
    * Admits a caller with the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
-   * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped. Rejections are recorded
-   * in the security log.
+   * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped, `origin_not_allowed` and
+   * `rate_limited` what its owner allows. Rejections are recorded in the security log.
    */
   async admit(ctx: RequestContext, kind: Kind, address: EndpointAddress): Promise<OpenEndpoint> {
     const { unique_id: id, secret } = address;
@@ -101,11 +104,42 @@ export class EndpointAuth {
       if (rate !== undefined) {
         await rate;
       }
+      if (address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
+        throw new VaultError('origin_not_allowed');
+      }
+      const ownRate = policy.rate === undefined ? undefined : parseRate(policy.rate);
+      if (ownRate !== undefined) {
+        await this.rates.endpoint(nonce, ctx.ip, ownRate);
+      }
       const { user, kid, gen, summary = false } = policy;
       const key = { aid, user, kid, gen, summary };
       return { id, nonce, policy, records: { policy: record, wrap }, key, account };
     } catch (error) {
       await this.recordError(ctx, stored?.aid ?? '', id, error);
+      throw error;
+    }
+  }
+
+  /**
+   * Makes one use of an endpoint with a number of uses: it is counted before `act`, and subtracted only if `act` certainly had no
+   * effect. Rejects with `endpoint_used_up`.
+   */
+  async use<T>({ id, nonce, policy }: OpenEndpoint, act: () => Promise<T>): Promise<T> {
+    const { maxUses } = policy;
+    if (maxUses === undefined) {
+      return act();
+    }
+    const taken = await this.store.takeUse(id, nonce, maxUses);
+    if (taken !== 'ok') {
+      throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');
+    }
+    try {
+      return await act();
+    } catch (error) {
+      if (error instanceof VaultError && (error.status < 500 || error.code === 'overloaded')) {
+        // One that cannot be subtracted now stays used.
+        await this.store.giveBackUse(id, nonce).catch(() => undefined);
+      }
       throw error;
     }
   }

@@ -41,9 +41,12 @@ export class Retrievals {
     owner.source = input.form_type === undefined ? 'retrieve' : 'form';
     try {
       const reference = referenceWithin(endpoint, input);
-      return await (input.token === undefined
-        ? this.readTree(owner, endpoint, input, reference)
-        : this.readOne(owner, endpoint, input, input.token, reference));
+      const { token } = input;
+      if (token !== undefined) {
+        return await this.auth.use(endpoint, () => this.readOne(owner, endpoint, input, token, reference));
+      }
+      const read = () => this.readTree(owner, endpoint, input, reference);
+      return await (input.decrypt_all ? this.auth.use(endpoint, read) : read());
     } catch (error) {
       const token = input.token ?? endpoint.policy.token;
       await this.auth.recordFailure(owner, endpoint, 'decrypt', token, error);

@@ -3,6 +3,7 @@ import { VaultError } from '../core/errors.ts';
 import type { FormPages } from '../form/pages/render.ts';
 import { prefersHtml } from '../http/accept.ts';
 import { objectOf } from '../http/audit.ts';
+import type { HttpConfig } from '../http/deps.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type Reply, type Route } from '../http/route.ts';
 import { CaptureOrder } from '../proxy/schema.ts';
@@ -35,8 +36,15 @@ interface Needs {
   readonly captures: Captures;
   readonly endpoints: Endpoints;
   readonly formPages: FormPages;
+  readonly http: HttpConfig;
   readonly retrievals: Retrievals;
   readonly sealingKeys: SealingKeys;
+}
+
+/** The origin of the page that sent a request; undefined for a program, and for pages of the vault. */
+function foreignOrigin({ headers }: Request, { publicUrl, formsUrl }: HttpConfig): string | undefined {
+  const origin = headers.get('origin') ?? undefined;
+  return origin === URL.parse(publicUrl)?.origin || origin === formsUrl ? undefined : origin;
 }
 
 /** Shows a new endpoint with its secret: the only reply that ever contains it. */
@@ -188,6 +196,7 @@ const capture = defineRoute({
     'track_data_refused',
     'test_card',
     'metadata_sensitive',
+    'reference_sensitive',
     'token_exists',
     'sealing_required',
     'sealing_key_expired',
@@ -203,7 +212,9 @@ const capture = defineRoute({
   handle: async ({ ctx, params, secret, query, body, request }, services: Needs) => {
     const contentType = request.headers.get('content-type') ?? undefined;
     const sent = isSealed(contentType) ? readSealed(body) : { body, contentType };
-    const { reply, replayed } = await services.captures.use(ctx, { ...query, ...params, secret, ...sent });
+    const origin = foreignOrigin(request, services.http);
+    const given = { ...query, ...params, secret, origin, ...sent };
+    const { reply, replayed } = await services.captures.use(ctx, given);
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -222,9 +233,10 @@ const checkCapture = defineRoute({
   response: CaptureState,
   errors: [],
   meter: [],
-  handle: async ({ ctx, params, secret }, services: Needs) => ({
-    json: await services.captures.check(ctx, { ...params, secret }),
-  }),
+  handle: async ({ ctx, params, secret, request }, services: Needs) => {
+    const origin = foreignOrigin(request, services.http);
+    return { json: await services.captures.check(ctx, { ...params, secret, origin }) };
+  },
 });
 
 // A key is accepted for at least a day after it was returned.
@@ -311,8 +323,9 @@ const retrieve = defineRoute({
     'rule_limit',
   ],
   meter: ['retrieve'],
-  handle: async ({ ctx, params, secret, query }, services: Needs) => {
-    const reply = await services.retrievals.use(ctx, { ...query, ...params, secret });
+  handle: async ({ ctx, params, secret, query, request }, services: Needs) => {
+    const origin = foreignOrigin(request, services.http);
+    const reply = await services.retrievals.use(ctx, { ...query, ...params, secret, origin });
     return reply instanceof Uint8Array
       ? { jsonBytes: reply }
       : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };

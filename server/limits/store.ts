@@ -1,3 +1,4 @@
+import type { UseRate } from '../domain/endpoint.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { digestOf } from '../redis/records/name.ts';
@@ -55,13 +56,18 @@ export class LimitStore {
     return redisKeys.sourceRate(digestOf(source));
   }
 
+  /** Names the rate counter of a source address at one creation of an endpoint. */
+  endpointCounter(nonce: string, source: string): string {
+    return redisKeys.endpointRate(digestOf(`${nonce} ${source}`));
+  }
+
   accountCounter(aid: string): string {
     return redisKeys.accountRate(aid);
   }
 
-  /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after a minute. */
-  async take(counter: string, perMinute: number): Promise<number> {
-    return asCount(await this.redis.runUnreplicated(takeRate, [counter], [perMinute]));
+  /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after the period. */
+  async take(counter: string, { count, periodMs }: UseRate): Promise<number> {
+    return asCount(await this.redis.runUnreplicated(takeRate, [counter], [count, periodMs]));
   }
 
   /** Counts a change of an account's password; 0 if it is within the limit, otherwise the ms to wait. */

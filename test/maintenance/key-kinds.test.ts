@@ -18,6 +18,7 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   accountRate: 'counts for a minute at most',
   expiring: 'there while a server counts what expires',
   expiringLease: 'there while a server counts what expires',
+  endpointRate: 'counts for an hour at most',
   fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',

@@ -72,6 +72,32 @@ export function prepareNamed(paths: readonly string[]): readonly NamedPath[] {
     .filter((path) => path !== undefined);
 }
 
+/** The first value at a path, in the order of the text; undefined if there is none. */
+export function firstNamed(value: JsonValue, [step, ...rest]: NamedPath): JsonValue | undefined {
+  if (step === undefined) {
+    return value;
+  }
+  for (const next of valuesAt(value, step)) {
+    const found = firstNamed(next, rest);
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  return undefined;
+}
+
+function valuesAt(value: JsonValue, step: NamedStep): Iterable<JsonValue> {
+  if (value instanceof Map) {
+    const member = typeof step === 'string' ? value.get(step) : undefined;
+    return step === ANY_MEMBER ? value.values() : member === undefined ? [] : [member];
+  }
+  if (Array.isArray(value)) {
+    const item = typeof step === 'number' ? value[step] : undefined;
+    return step === ANY_ITEM ? value : item === undefined ? [] : [item];
+  }
+  return [];
+}
+
 /** A place in a value, for all paths that lead to it. */
 interface Place {
   readonly paths: readonly NamedPath[];

@@ -166,6 +166,8 @@ export const RECORD_KINDS = {
   guesses: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },
+  /** String: the same for a source at an endpoint. */
+  endpointRate: { name: idName('q'), backup: 'none' },
   /** String: the same for an account. */
   accountRate: { name: accountName('m'), backup: 'none' },
   /** String: sealed key record. */
@@ -283,7 +285,7 @@ export const RECORD_KINDS = {
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),
-    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u'),
     listed: {
       directory: endpointDirectory,
       order: 'score',

@@ -89,6 +89,9 @@ const OUTCOMES = [
   'number_invalid',
   'charset_unsupported',
   'track_data_refused',
+  'endpoint_used_up',
+  'origin_not_allowed',
+  'reference_sensitive',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

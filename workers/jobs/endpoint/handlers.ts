@@ -2,8 +2,10 @@ import { VaultError } from '../../../server/core/errors.ts';
 import { findNumbers, keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
-import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { referenceAt } from '../../../server/domain/endpoint.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
+import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
@@ -64,6 +66,11 @@ function readAnything(body: Uint8Array, contentType: string | undefined): JsonOb
   return object;
 }
 
+/** The JSON value of a body of any format; null for another format, which has no paths. */
+function parsedOf(body: Uint8Array): JsonValue {
+  return replyJson(Buffer.from(body).toString('utf8')) ?? null;
+}
+
 function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
   const { webhook, metadata } = order.length === 0 ? {} : parseOwn<Partial<ParsedOrder>>(order);
   return webhook === undefined ? {} : { webhook: { ...webhook, metadata } };
@@ -103,9 +110,19 @@ function withOpened<T>(
   }
 }
 
+/** A body as it was sent, and the reference in it, if the endpoint has a path for that. */
+interface ReadBody {
+  readonly object: JsonObject;
+  readonly reference?: string | undefined;
+}
+
 /** Reads a body that was sent to a capture endpoint. */
-function readBody({ smartParse: smart }: CaptureParams | PatchParams, body: Uint8Array): JsonObject {
-  return smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
+function readBody({ smartParse: smart, ...own }: CaptureParams | PatchParams, body: Uint8Array): ReadBody {
+  const object = smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
+  const path = 'referenceField' in own ? own.referenceField : undefined;
+  return path === undefined
+    ? { object }
+    : { object, reference: referenceAt(smart ? parsedOf(body) : object, path) };
 }
 
 /** Returns an object that was sent as it is to be stored. */
@@ -190,9 +207,10 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
 
   captureItem(context, { params, records, secret, rules, ...sent }) {
     return withCapture(context, params, { use: params.endpoint, ...records, secret }, (key) =>
-      withOpened(context, params, sent, (body) =>
-        sealNew(context, params, ruled(context, params, rules, readBody(params, body)), key),
-      ),
+      withOpened(context, params, sent, (body) => {
+        const { object, reference = params.reference } = readBody(params, body);
+        return sealNew(context, { ...params, reference }, ruled(context, params, rules, object), key);
+      }),
     );
   },
 
@@ -202,7 +220,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       const meta = metaOf(context, params, token, stored.meta);
       checkLive(meta, now);
       checkReference(meta, reference, 'check');
-      const read = withOpened(context, params, sent, (body) => readBody(params, body));
+      const { object: read } = withOpened(context, params, sent, (body) => readBody(params, body));
       // As sent: rules may cut them.
       const numbers = findNumbers(read);
       if (!numbers.every((number) => isTokenOf(owner.tokenKey, token, number, meta.reference))) {

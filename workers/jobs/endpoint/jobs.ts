@@ -55,6 +55,14 @@ export interface EndpointPolicy {
   readonly token?: string | undefined;
   /** The only reference of a retrieval endpoint, and of a capture endpoint with a token; else the default of its captures. */
   readonly reference?: string | undefined;
+  /** Successful uses that are allowed. */
+  readonly maxUses?: number | undefined;
+  /** The rate of each source address, as it was written: `20/m`. */
+  readonly rate?: string | undefined;
+  /** Origins of the pages that may use it; undefined for all. */
+  readonly origins?: readonly string[] | undefined;
+  /** Capture endpoints: the path of the reference in a body. */
+  readonly referenceField?: string | undefined;
   /** Retrieval endpoints only. */
   readonly maskFields?: readonly string[] | undefined;
   /** Capture endpoints: a webhook is notified of each capture. */
@@ -85,7 +93,10 @@ interface CapturedParams {
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
-export interface CaptureParams extends StoreParams, CapturedParams {}
+export interface CaptureParams extends StoreParams, CapturedParams {
+  /** The path in the body of the reference that replaces the given one. */
+  readonly referenceField?: string | undefined;
+}
 
 export interface PatchParams extends ItemName, ActorParams, CapturedParams {
   readonly seen: number;

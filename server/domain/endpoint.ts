@@ -1,0 +1,72 @@
+/** Limits of the use of an endpoint, as its maker writes them, and the reference in a body. */
+import { VaultError } from '../core/errors.ts';
+import { cardBrand } from './card/brand.ts';
+import { onlyDigits } from './card/digits.ts';
+import { passesLuhn } from './card/luhn.ts';
+import { JsonNumber, type JsonValue } from './json/json.ts';
+import { firstNamed, parseNamedPath } from './json/named.ts';
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
+export const RATE_PATTERN = '^([1-9]\\d{0,5})/([smh])$';
+const RATE = new RegExp(RATE_PATTERN);
+const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+/** The origin of a page without one, such as a sandboxed frame. */
+const OPAQUE = 'null';
+
+export const RATE_EXPECTED = 'must be a number of requests per `s`, `m` or `h`, such as `20/m`';
+export const ORIGIN_EXPECTED =
+  'must be origins such as `https://shop.example`, without a path; `http` only on this machine, or `null`';
+
+/** A number of requests in a time. */
+export interface UseRate {
+  readonly count: number;
+  readonly periodMs: number;
+}
+
+/** Reads a rate such as `20/m`; undefined for another text. */
+export function parseRate(text: string): UseRate | undefined {
+  const [, count, unit] = RATE.exec(text) ?? [];
+  return count === undefined
+    ? undefined
+    : { count: Number(count), periodMs: UNITS_MS[unit as keyof typeof UNITS_MS] }; // By the pattern.
+}
+
+/** Writes an origin as browsers send it; undefined for a text that is none, and for `http` on another machine. */
+export function normalOrigin(text: string): string | undefined {
+  if (text === OPAQUE) {
+    return text;
+  }
+  const url = ORIGIN.test(text) ? URL.parse(text) : null;
+  return url !== null && (url.protocol === 'https:' || LOOPBACK.test(url.hostname)) ? url.origin : undefined;
+}
+
+const REFERENCE_MAX = 255;
+const REFERENCE_EXPECTED = 'must have a text or an integer of at most 255 characters at the `reference_field` of the endpoint';
+/** Thirteen to nineteen digits with single spaces or dashes between, from any of them on. */
+const RUN = /(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g;
+
+/** True for a text with a number that passes Luhn and lies in the range of a network. */
+function holdsCardNumber(text: string): boolean {
+  return (text.match(RUN) ?? []).some((run) => passesLuhn(onlyDigits(run)) && cardBrand(run) !== undefined);
+}
+
+/**
+ * The reference at a path of a body; undefined where it is missing, empty or null. Throws `invalid_request` for any other value
+ * than a text or an integer of at most 255 characters, and `reference_sensitive` for one with a card number.
+ */
+export function referenceAt(body: JsonValue, path: string): string | undefined {
+  const named = parseNamedPath(path);
+  const value = named && firstNamed(body, named);
+  if (value === undefined || value === null || value === '') {
+    return undefined;
+  }
+  const text = value instanceof JsonNumber && /^-?\d+$/.test(value.text) ? value.text : value;
+  if (typeof text !== 'string' || text.length > REFERENCE_MAX) {
+    throw new VaultError('invalid_request', { field: 'body', expected: REFERENCE_EXPECTED });
+  }
+  if (holdsCardNumber(text)) {
+    throw new VaultError('reference_sensitive', { field: 'body' });
+  }
+  return text;
+}
