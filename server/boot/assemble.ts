@@ -469,7 +469,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     attempts,
     now,
   );
-  const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
+  const retrievals = new Retrievals(crypto, rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
   const usage = new UsageReports(itemStore, usageStore, folding, keyOpener, options.prices, now);

@@ -18,6 +18,8 @@ export const RATE_EXPECTED = 'must be a number of requests per `s`, `m` or `h`, 
 export const ORIGIN_EXPECTED =
   'must be origins such as `https://shop.example`, without a path; `http` only on this machine, or `null`';
 
+export const POINT_EXPECTED = 'must be an uncompressed point of P-256, in base64url without padding';
+
 /** A number of requests in a time. */
 export interface UseRate {
   readonly count: number;

@@ -1,5 +1,7 @@
+import { ECDH } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
+import { POINT_EXPECTED } from '../domain/endpoint.ts';
 import type { FormPages } from '../form/pages/render.ts';
 import { prefersHtml } from '../http/accept.ts';
 import { objectOf } from '../http/audit.ts';
@@ -301,6 +303,28 @@ const createRetrieve = defineRoute({
   },
 });
 
+const SEAL_TO = 'X-Vault-Seal-To';
+const POINT_BYTES = 65;
+const CURVE = 'prime256v1';
+
+/** The point that a reply is sealed to, if the reader sends one. Throws for what is none, before anything is read. */
+function sealTo(headers: Headers): Uint8Array | undefined {
+  const text = headers.get(SEAL_TO);
+  if (text === null) {
+    return undefined;
+  }
+  try {
+    const point = Uint8Array.fromBase64(text, { alphabet: 'base64url' });
+    if (point.length === POINT_BYTES) {
+      ECDH.convertKey(point, CURVE);
+      return point;
+    }
+  } catch {
+    // Neither base64url nor a point.
+  }
+  throw new VaultError('invalid_request', { field: `header.${SEAL_TO}`, expected: POINT_EXPECTED });
+}
+
 const retrieve = defineRoute({
   method: 'GET',
   path: '/v1/retrieve/{unique_id}',
@@ -309,13 +333,14 @@ const retrieve = defineRoute({
   noun: 'retrieve',
   summary: 'Read through a retrieval endpoint',
   description:
-    'With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. An unknown endpoint and a wrong secret give the same error.',
+    'With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. With the header `X-Vault-Seal-To`, a point of P-256 in base64url, the reply is sealed to it and a page at most 4 MB long. An unknown endpoint and a wrong secret give the same error.',
   auth: 'retrieve_secret',
   params: EndpointPath,
   query: RetrieveQuery,
   response: ItemsReply,
   errors: [
     'endpoint_out_of_scope',
+    'sealing_required',
     'reference_required',
     'cursor_invalid',
     'token_not_found',
@@ -325,7 +350,15 @@ const retrieve = defineRoute({
   meter: ['retrieve'],
   handle: async ({ ctx, params, secret, query, request }, services: Needs) => {
     const origin = foreignOrigin(request, services.http);
-    const reply = await services.retrievals.use(ctx, { ...query, ...params, secret, origin });
+    const given = { ...query, ...params, secret, origin };
+    const to = sealTo(request.headers);
+    if (to !== undefined) {
+      const { enc, ct, nextToken } = await services.retrievals.useSealed(ctx, given, to);
+      const [encText, ctText] = [enc, ct].map((bytes) => Buffer.from(bytes).toString('base64url'));
+      const headers = { ...nextTokenHeader(nextToken), 'Content-Type': SEALED_TYPE };
+      return { jsonBytes: Buffer.from(JSON.stringify({ enc: encText, ct: ctText })), headers };
+    }
+    const reply = await services.retrievals.use(ctx, given);
     return reply instanceof Uint8Array
       ? { jsonBytes: reply }
       : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };

@@ -51,7 +51,9 @@ function newMembers(description: string, example: string, prefix: string) {
 }
 
 /** The mark of an endpoint that only accepts sealed bodies. */
-const RequireSealed = Type.Optional(Type.Literal(true, { description: 'Only sealed bodies are taken.' }));
+const RequireSealed = Type.Optional(
+  Type.Literal(true, { description: 'Only sealed bodies are taken, or only sealed replies sent.' }),
+);
 
 const MaxUses = Type.Integer({
   minimum: 1,
@@ -283,6 +285,13 @@ export const CreateRetrieveQuery = Type.Object({
     description: 'Limits the scope of the endpoint to items with this reference.',
   }),
   mask_fields: Type.Optional(MaskFields),
+  require_sealed: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether only sealed replies are sent, which nothing between vault and reader can read. Other readers get `sealing_required`.',
+      default: false,
+    }),
+  ),
 });
 export type CreateRetrieveQuery = Static<typeof CreateRetrieveQuery>;
 

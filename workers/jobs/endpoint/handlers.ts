@@ -3,7 +3,7 @@ import { findNumbers, keepNumbers } from '../../../server/domain/card/number.ts'
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { referenceAt } from '../../../server/domain/endpoint.ts';
+import { POINT_EXPECTED, referenceAt } from '../../../server/domain/endpoint.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
@@ -17,7 +17,7 @@ import {
   policyDigest,
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
-import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
+import { newSealingKey, openSealedBody, openSealingKey, sealReplyBody } from '../../crypto/endpoint/sealing-key.ts';
 import { sealPatch } from '../../crypto/item/item.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
@@ -203,6 +203,15 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   describeSealingKey({ sealer }, { day, record }) {
     using pair = openSealingKey(sealer, day, record);
     return { kid: pair.kid, publicKey: new Uint8Array(pair.publicKey) };
+  },
+
+  sealRetrieval(_context, { names, to, body }) {
+    const sealed = openedOrNot(() => sealReplyBody(to, names, body));
+    wipe(body);
+    if (sealed === undefined) {
+      throw new VaultError('invalid_request', { field: 'header.X-Vault-Seal-To', expected: POINT_EXPECTED });
+    }
+    return { enc: sealed.enc, ct: sealed.ciphertext };
   },
 
   captureItem(context, { params, records, secret, rules, ...sent }) {

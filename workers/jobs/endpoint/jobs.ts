@@ -1,5 +1,5 @@
 /** Jobs on endpoints, and captures, which store items with an endpoint's secret alone. */
-import type { SealedFor } from '../../crypto/endpoint/sealing-key.ts';
+import type { RepliedTo, SealedFor } from '../../crypto/endpoint/sealing-key.ts';
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import type { EndpointVersion, KeyName } from '../key/jobs.ts';
@@ -47,7 +47,7 @@ export interface EndpointPolicy {
   readonly mayReveal?: boolean | undefined;
   /** Capture endpoints: bodies of any format are accepted. */
   readonly smartParse?: boolean | undefined;
-  /** Capture endpoints: only sealed bodies are accepted. */
+  /** Only sealed bodies are accepted, and only sealed replies sent. */
   readonly requiresSealed?: boolean | undefined;
   /** Capture endpoints: an existing item is left as it is. */
   readonly keeps?: boolean | undefined;
@@ -207,6 +207,12 @@ export const ENDPOINT_JOBS = {
       body: bytes,
     }),
     output: STORED_PARTS,
+  }),
+  /** Seals the body of a reply to a point of its reader; `invalid_request` for what is none. */
+  sealRetrieval: defineJob({
+    lane: 'hot',
+    input: message({ names: json<RepliedTo>(), to: bytes, body: bytes }),
+    output: message({ enc: bytes, ct: bytes }),
   }),
   /** Makes the report of a capture for the endpoint's webhook. */
   reportCapture: defineJob({
