@@ -59,12 +59,17 @@ function Create({ session, kind, after }: { session: Session; kind: Kind; after:
     return <Shown kind={kind} {...made} />;
   }
   const create = async ({ needed, text, list }: Entered): Promise<void> => {
+    const uses = text('max_uses');
+    const origins = list('origins');
     const shared = {
       user: needed('user'),
       passphrase: needed('passphrase'),
       unique_id: text('unique_id'),
       ttl: text('ttl'),
       reference: text('reference'),
+      max_uses: uses === undefined ? undefined : Number(uses),
+      rate: text('rate'),
+      ...(origins.length > 0 && { origins }),
     };
     const masks = list('mask_fields');
     const limits = { token: text('token'), ...(masks.length > 0 && { mask_fields: masks }) };
@@ -100,6 +105,9 @@ function Create({ session, kind, after }: { session: Session; kind: Kind; after:
         ...[
           { name: 'unique_id', label: T.endpoints.id, hint: T.endpoints.idHint },
           { name: 'token', label: T.endpoints.token, hint: T.endpoints.tokenHint[kind] },
+          { name: 'max_uses', label: T.endpoints.maxUses, hint: T.endpoints.maxUsesHint[kind] },
+          { name: 'rate', label: T.endpoints.rate, hint: T.endpoints.rateHint },
+          { name: 'origins', label: T.endpoints.origins, hint: T.endpoints.originsHint },
           ...(kind === 'retrieve'
             ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint }]
             : []),
