@@ -398,6 +398,11 @@ export const ERRORS = defineErrors({
     advice:
       'If the reply has Retry-After, wait that long and send the same request again. Otherwise use a new key; each key is for one request.',
   },
+  version_mismatch: {
+    status: 412,
+    text: 'The item has changed: its data has another version than `If-Match` names. Nothing was done.',
+    advice: 'Read the item again, repeat your change on what it is now, and send its new ETag.',
+  },
   endpoint_used_up: {
     status: 410,
     text: 'This endpoint was used as often as its owner allows.',

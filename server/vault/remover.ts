@@ -153,7 +153,9 @@ export class ItemRemover {
     const tokens = piece.map(({ token }) => token);
     const references = piece.map(({ reference }) => reference ?? null);
     const replies = await run(() => this.store.readMany([{ bucket: { kid, number }, tokens }], 'log'));
-    const proven = await proveRemovals(this.crypto, { aid, kid, tokens, references, now }, replies);
+    const versions = piece.map(({ ifMatch }) => ifMatch ?? null);
+    const params = { aid, kid, tokens, references, versions, now };
+    const proven = await proveRemovals(this.crypto, params, replies);
     const removals: ItemRemoval[] = [];
     const provenItems: ItemRef[] = [];
     for (const [i, item] of piece.entries()) {

@@ -95,6 +95,7 @@ export class ItemWriter {
           if (request.operation !== undefined && !outcome.isRepeat) {
             this.metering.requestCounted(ctx, request.operation);
           }
+          ctx.version = facts.version;
           return done(await this.tokenInfo(facts, key.user, outcome));
         case 'closed':
         case 'stale':
@@ -132,6 +133,7 @@ export class ItemWriter {
         if (!outcome.isRepeat) {
           this.metering.requestCounted(ctx, operation);
         }
+        ctx.version = sealed.facts.version;
         return done({ kind: 'written', info: await this.tokenInfo(sealed.facts, user, outcome) });
       case 'closed':
       case 'stale':

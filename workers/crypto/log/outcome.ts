@@ -92,6 +92,7 @@ const OUTCOMES = [
   'endpoint_used_up',
   'origin_not_allowed',
   'reference_sensitive',
+  'version_mismatch',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

@@ -255,6 +255,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
         ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
         facts: {
           ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+          version: patched.version.toHex(),
           ...{ expiresAt: meta.expiresAtMs, metadata, hasNumber: numbers.length > 0 || undefined },
         },
         digests: metadataDigests(context, params.aid, metadata),

@@ -6,7 +6,7 @@ import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { formatStoredAt } from '../../../server/domain/text/time.ts';
 import { earlierExpiry } from '../../crypto/item/item.ts';
-import { sealMeta } from '../../crypto/item/meta.ts';
+import { sealMeta, versionOf } from '../../crypto/item/meta.ts';
 import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
@@ -17,6 +17,7 @@ import type { ITEM_JOBS, ShownLogEntry } from './jobs.ts';
 import {
   checkLive,
   checkReference,
+  checkVersion,
   logEntry,
   metaOf,
   openText,
@@ -73,7 +74,7 @@ export const ITEM_HANDLERS = {
       const stored = openText(context, params, token, key, { ...sealed, meta }, now);
       const { text, card } = viewOf(context, stored, params, rules, meta.metadata);
       const entry = logEntry(context, params, token, 'decrypt', sealed.logTail);
-      return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
+      return { kind: 'opened', text, logEntry: entry, card: card ?? {}, version: versionOf(meta).toHex() };
     });
   },
 
@@ -83,6 +84,7 @@ export const ITEM_HANDLERS = {
       const meta = metaOf(context, params, token, sealed.meta);
       checkLive(meta, params.now);
       checkReference(meta, params.reference, 'check');
+      checkVersion(meta, params.ifMatch);
       // An update of the lifetime or metadata needs no members.
       const isBare = sent.length === 0 && (params.ttl !== undefined || params.metadata !== undefined);
       const changes: JsonObject = isBare ? new Map() : parseStoredObject(sent);
@@ -112,6 +114,7 @@ export const ITEM_HANDLERS = {
         chosen: { token, candidate: 0, identity: EMPTY },
         sadExpiresAt,
         tail: sealed.logTail,
+        version: isBare && rules.length === 0 ? versionOf(meta) : undefined,
       });
     });
   },

@@ -2,20 +2,7 @@
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { ItemMetadata, MetadataPair } from '../../../server/domain/mask/metadata.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import {
-  bytes,
-  floats,
-  type Given,
-  json,
-  list,
-  local,
-  message,
-  oneOf,
-  optional,
-  secret,
-  type Taken,
-  words,
-} from '../codec.ts';
+import { bytes, floats, json, list, local, message, oneOf, optional, secret, text, type Given, type Taken, words } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
@@ -121,6 +108,8 @@ export interface ViewParams {
 export interface ItemRef {
   readonly token: string;
   readonly reference?: string | undefined;
+  /** The version that the data of the item must have, as it was shown; undefined for any. */
+  readonly ifMatch?: string | undefined;
 }
 
 /** Names an item. */
@@ -196,6 +185,8 @@ export interface StoredFacts extends ItemFacts {
   /** ms since 1970; 0 = kept, or nothing to keep. */
   readonly sadExpiresAt: number;
   readonly reference?: string | undefined;
+  /** The version of its data, in hex. */
+  readonly version: string;
   /** A patch: the number of the item was in its data. */
   readonly hasNumber?: true | undefined;
 }
@@ -265,7 +256,10 @@ export const ITEM_JOBS = {
       rules: RULES,
       item: SEALED_ITEM,
     }),
-    output: oneOf({ opened: { text: bytes, logEntry: bytes, card: json<CardFacts>() }, warm_miss: {} }),
+    output: oneOf({
+      opened: { text: bytes, logEntry: bytes, card: json<CardFacts>(), version: text },
+      warm_miss: {},
+    }),
   }),
   /** Merges changes into an item and seals it again. */
   updateItem: defineJob({

@@ -29,7 +29,7 @@ import {
   metadataDigest,
   tokenDigest,
 } from '../../crypto/item/lookup.ts';
-import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import { type OpenedMeta, openMeta, versionOf } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
@@ -102,6 +102,13 @@ export function checkReference(meta: OpenedMeta, given: string | undefined, rule
   }
   if (meta.reference === undefined || !equalBytes(utf8(meta.reference), utf8(given))) {
     throw new VaultError('token_not_found');
+  }
+}
+
+/** Rejects another version of an item's data than its caller names. */
+export function checkVersion(meta: OpenedMeta, wanted: string | null | undefined): void {
+  if (wanted != null && versionOf(meta).toHex() !== wanted) {
+    throw new VaultError('version_mismatch');
   }
 }
 
@@ -332,6 +339,8 @@ interface SealRequest {
   readonly chosen: ChosenToken;
   readonly sadExpiresAt: number;
   readonly tail: Uint8Array;
+  /** The version of the data, if this write does not change it. */
+  readonly version?: Uint8Array | undefined;
 }
 
 /** Seals an item with its log entry. */
@@ -340,7 +349,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   const { part0, part1 } = splitSad(object);
   const { aid, kid, reference } = params;
   const { token, candidate, identity } = request.chosen;
-  const { gen, item, meta, sad } = sealItem({
+  const { gen, item, meta, sad, version } = sealItem({
     env: context.env,
     aid,
     kid,
@@ -353,6 +362,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
     part0,
     part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
     sealer: context.sealer,
+    version: request.version,
   });
   return {
     kind: 'stored',
@@ -366,6 +376,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
       metadata: facts.metadata,
       fingerprint: facts.fingerprint,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
+      version: version.toHex(),
     },
     item,
     meta,
