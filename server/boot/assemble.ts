@@ -465,6 +465,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     endpointAuth,
     sealingKeys,
     webhooks,
+    cards,
     idempotency,
     attempts,
     now,

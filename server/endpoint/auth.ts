@@ -8,7 +8,7 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
-import { parseRate } from '../domain/endpoint.ts';
+import { parseRate, type UseRate } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Rates } from '../limits/rates.ts';
@@ -72,9 +72,15 @@ export class EndpointAuth {
   /**
    * Admits a caller with the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
    * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped, `origin_not_allowed` and
-   * `rate_limited` what its owner allows. Rejections are recorded in the security log.
+   * `rate_limited` what its owner allows. With `lookupRate` that rate applies in place of these. Rejections are recorded in the
+   * security log.
    */
-  async admit(ctx: RequestContext, kind: Kind, address: EndpointAddress): Promise<OpenEndpoint> {
+  async admit(
+    ctx: RequestContext,
+    kind: Kind,
+    address: EndpointAddress,
+    lookupRate?: UseRate,
+  ): Promise<OpenEndpoint> {
     const { unique_id: id, secret } = address;
     let stored: StoredEndpoint | undefined;
     try {
@@ -104,10 +110,13 @@ export class EndpointAuth {
       if (rate !== undefined) {
         await rate;
       }
-      if (address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
+      if (lookupRate !== undefined) {
+        await this.rates.endpoint(`${nonce} lookup`, ctx.ip, lookupRate);
+      } else if (address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
         throw new VaultError('origin_not_allowed');
       }
-      const ownRate = policy.rate === undefined ? undefined : parseRate(policy.rate);
+      const isLimited = policy.rate !== undefined && lookupRate === undefined;
+      const ownRate = isLimited ? parseRate(policy.rate) : undefined;
       if (ownRate !== undefined) {
         await this.rates.endpoint(nonce, ctx.ip, ownRate);
       }

@@ -21,8 +21,9 @@ import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
+import type { CardMetadataSource } from '../vault/card-metadata.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { TokenInfo } from '../vault/schema.ts';
+import type { BinNetworks, TokenInfo } from '../vault/schema.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import {
@@ -62,6 +63,8 @@ interface Capture {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Lookups of first digits, for each address. */
+const LOOKUP_RATE = { count: 10, periodMs: 60_000 };
 
 export class CaptureWebhooks {
   constructor(
@@ -106,6 +109,7 @@ export class Captures {
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
     private readonly webhooks: CaptureWebhooks,
+    private readonly cards: CardMetadataSource,
     private readonly idempotency: Idempotency,
     private readonly attempts: Attempts,
     private readonly now: Clock,
@@ -169,6 +173,12 @@ export class Captures {
       ...(policy.requiresSealed === true ? { require_sealed: true } : {}),
       ...(origins === undefined ? {} : { origins: [...origins] }),
     };
+  }
+
+  /** Tells the networks of a card by its first digits. Rejects as the authentication does, and with `rate_limited`. */
+  async networks(ctx: RequestContext, address: EndpointAddress, digits: string): Promise<BinNetworks> {
+    await this.auth.admit(ctx, 'capture', address, LOOKUP_RATE);
+    return this.cards.networksOf(digits);
   }
 
   /** Captures once; a failure is recorded. */

@@ -12,11 +12,12 @@ import { CaptureOrder } from '../proxy/schema.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
-import { ItemsReply, StoredObject } from '../vault/schema.ts';
+import { BinNetworks, ItemsReply, StoredObject } from '../vault/schema.ts';
 import type { CaptureBody, Captures } from './captures.ts';
 import type { Endpoints, EndpointWithSecret } from './endpoints.ts';
 import type { Retrievals } from './retrievals.ts';
 import {
+  BinPath,
   Captured,
   CaptureEndpoint,
   CaptureQuery,
@@ -241,6 +242,31 @@ const checkCapture = defineRoute({
   },
 });
 
+const BIN = /^\d{6,8}$/;
+
+const readNetworks = defineRoute({
+  method: 'GET',
+  path: '/v1/capture/{unique_id}/bin/{digits}',
+  operationId: 'readNetworks',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Ask for the networks of a card',
+  description:
+    'Tells the networks of a card by its first six to eight digits, from the BIN table of the operator, so that a form can offer the choice between two. At most 10 requests a minute from each address.',
+  auth: 'capture_secret',
+  params: BinPath,
+  response: BinNetworks,
+  errors: ['integrity_failed'],
+  meter: [],
+  handle: async ({ ctx, params, secret }, services: Needs) => {
+    const { digits, unique_id } = params;
+    if (!BIN.test(digits)) {
+      throw new VaultError('invalid_request', { field: 'path.digits', expected: 'must be six to eight digits' });
+    }
+    return { json: await services.captures.networks(ctx, { unique_id, secret }, digits) };
+  },
+});
+
 // A key is accepted for at least a day after it was returned.
 const KEY_AGE_SECONDS = 3_600;
 
@@ -270,6 +296,7 @@ export const CAPTURE_ROUTES = [
   capture,
   checkCapture,
   sealingKey,
+  readNetworks,
   removeEndpoint('capture'),
 ];
 

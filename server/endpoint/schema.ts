@@ -31,6 +31,11 @@ const UniqueId = Identifier('Identifier of the endpoint, unique over all account
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
 
+export const BinPath = Type.Object({
+  unique_id: UniqueId,
+  digits: Type.String({ description: 'The first six to eight digits of the number.', examples: ['41111111'] }),
+});
+
 const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
   { description: 'When the endpoint expires, to the second; null if it never expires.' },

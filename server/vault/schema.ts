@@ -198,6 +198,19 @@ export const CardMetadata = Type.Object(
 );
 export type CardMetadata = Static<typeof CardMetadata>;
 
+/** What the first digits of a number tell. */
+export const BinNetworks = Type.Object(
+  {
+    networks: Type.Array(Type.String({ examples: ['visa'] }), {
+      description: 'The networks of the card, that of its number first; two for a card with two brands.',
+    }),
+    card_type: Type.Optional(Type.String({ description: 'As in the BIN table of the operator.', examples: ['debit'] })),
+    country: Type.Optional(Type.String({ description: 'The country of the issuer.', examples: ['France'] })),
+  },
+  { $id: 'BinNetworks', description: 'What the first digits of a number tell.' },
+);
+export type BinNetworks = Static<typeof BinNetworks>;
+
 const STORED_AT = Timestamp('When the item was stored or last updated.');
 
 /** Facts of an item in replies. */
