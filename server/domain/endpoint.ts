@@ -1,10 +1,9 @@
 /** Limits of the use of an endpoint, as its maker writes them, and the reference in a body. */
 import { VaultError } from '../core/errors.ts';
 import { cardBrand } from './card/brand.ts';
-import { onlyDigits } from './card/digits.ts';
-import { passesLuhn } from './card/luhn.ts';
+import { cardRuns } from './card/runs.ts';
 import { JsonNumber, type JsonValue } from './json/json.ts';
-import { firstNamed, parseNamedPath } from './json/named.ts';
+import { plainText } from './mask/metadata.ts';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
 export const RATE_PATTERN = '^([1-9]\\d{0,5})/([smh])$';
@@ -20,14 +19,8 @@ export const ORIGIN_EXPECTED =
 
 export const POINT_EXPECTED = 'must be an uncompressed point of P-256, in base64url without padding';
 
-/** A number of requests in a time. */
-export interface UseRate {
-  readonly count: number;
-  readonly periodMs: number;
-}
-
-/** Reads a rate such as `20/m`; undefined for another text. */
-export function parseRate(text: string): UseRate | undefined {
+/** Reads a rate such as `20/m`, a number of requests in a period; undefined for another text. */
+export function parseRate(text: string): { readonly count: number; readonly periodMs: number } | undefined {
   const [, count, unit] = RATE.exec(text) ?? [];
   return count === undefined
     ? undefined
@@ -44,27 +37,28 @@ export function normalOrigin(text: string): string | undefined {
 }
 
 const REFERENCE_MAX = 255;
-const REFERENCE_EXPECTED = 'must have a text or an integer of at most 255 characters at the `reference_field` of the endpoint';
-/** Thirteen to nineteen digits with single spaces or dashes between, from any of them on. */
-const RUN = /(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g;
+const NUMBER_MIN = 13;
+const REFERENCE_EXPECTED =
+  'must have a text or an integer of at most 255 characters at the `reference_field` of the endpoint';
 
 /** True for a text with a number that passes Luhn and lies in the range of a network. */
 function holdsCardNumber(text: string): boolean {
-  return (text.match(RUN) ?? []).some((run) => passesLuhn(onlyDigits(run)) && cardBrand(run) !== undefined);
+  return [text, plainText(text)]
+    .flatMap(cardRuns)
+    .some(({ digits }) => digits.length >= NUMBER_MIN && cardBrand(digits) !== undefined);
 }
 
 /**
- * The reference at a path of a body; undefined where it is missing, empty or null. Throws `invalid_request` for any other value
- * than a text or an integer of at most 255 characters, and `reference_sensitive` for one with a card number.
+ * The reference that the value at the path of an endpoint is; undefined for an empty, missing or null one. Throws
+ * `invalid_request` for any other value than a text or an integer of at most 255 characters, and `reference_sensitive` for
+ * one with a card number.
  */
-export function referenceAt(body: JsonValue, path: string): string | undefined {
-  const named = parseNamedPath(path);
-  const value = named && firstNamed(body, named);
+export function readReference(value: JsonValue | undefined): string | undefined {
   if (value === undefined || value === null || value === '') {
     return undefined;
   }
   const text = value instanceof JsonNumber && /^-?\d+$/.test(value.text) ? value.text : value;
-  if (typeof text !== 'string' || text.length > REFERENCE_MAX) {
+  if (typeof text !== 'string' || [...text].length > REFERENCE_MAX || !text.isWellFormed()) {
     throw new VaultError('invalid_request', { field: 'body', expected: REFERENCE_EXPECTED });
   }
   if (holdsCardNumber(text)) {

@@ -8,10 +8,10 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
-import { parseRate, type UseRate } from '../domain/endpoint.ts';
+import { parseRate } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
-import type { Rates } from '../limits/rates.ts';
+import type { Rates, UseRate } from '../limits/rates.ts';
 import type { Account, AccountContext, RequestContext } from '../request/context.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { EndpointStore, StoredEndpoint } from './store.ts';
@@ -33,6 +33,8 @@ export interface OpenEndpoint {
   readonly key: KeyRef;
   /** The owner with its current rights. */
   readonly account: Account;
+  /** How often it was used, where that is limited. */
+  readonly uses: number;
 }
 
 type Kind = EndpointPolicy['kind'];
@@ -105,24 +107,22 @@ export class EndpointAuth {
       }
       // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
       const account = await ((known && ahead) ?? this.readOwner(aid, policy));
+      const isLookup = lookupRate !== undefined;
+      if (!isLookup && address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
+        throw new VaultError('origin_not_allowed');
+      }
       // Checked after the secret, so that guesses do not consume the owner's rate limit.
       const rate = this.rates.account(account);
       if (rate !== undefined) {
         await rate;
       }
-      if (lookupRate !== undefined) {
-        await this.rates.endpoint(`${nonce} lookup`, ctx.ip, lookupRate);
-      } else if (address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
-        throw new VaultError('origin_not_allowed');
-      }
-      const isLimited = policy.rate !== undefined && lookupRate === undefined;
-      const ownRate = isLimited ? parseRate(policy.rate) : undefined;
+      const ownRate = lookupRate ?? (policy.rate === undefined ? undefined : parseRate(policy.rate));
       if (ownRate !== undefined) {
-        await this.rates.endpoint(nonce, ctx.ip, ownRate);
+        await this.rates.endpoint(isLookup ? `${nonce} lookup` : nonce, ctx.ip, ownRate);
       }
       const { user, kid, gen, summary = false } = policy;
       const key = { aid, user, kid, gen, summary };
-      return { id, nonce, policy, records: { policy: record, wrap }, key, account };
+      return { id, nonce, policy, records: { policy: record, wrap }, key, account, uses: stored.uses };
     } catch (error) {
       await this.recordError(ctx, stored?.aid ?? '', id, error);
       throw error;

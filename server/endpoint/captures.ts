@@ -166,8 +166,11 @@ export class Captures {
 
   /** Describes an endpoint to a caller with its secret. Rejects as the authentication does. */
   async check(ctx: RequestContext, address: EndpointAddress): Promise<CaptureState> {
-    const { id, policy } = await this.auth.admit(ctx, 'capture', address);
-    const { origins } = policy;
+    const { id, policy, uses } = await this.auth.admit(ctx, 'capture', address);
+    const { origins, maxUses = uses + 1 } = policy;
+    if (uses >= maxUses) {
+      throw new VaultError('endpoint_used_up');
+    }
     return {
       ...{ unique_id: id, expires_at: expiryText(policy.expiresAt) },
       ...(policy.requiresSealed === true ? { require_sealed: true } : {}),

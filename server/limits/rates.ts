@@ -2,9 +2,10 @@ import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import type { UseRate } from '../domain/endpoint.ts';
 import { sourceOf } from '../domain/text/network.ts';
-import type { LimitStore } from './store.ts';
+import type { LimitStore, UseRate } from './store.ts';
+
+export type { UseRate } from './store.ts';
 
 const MINUTE_MS = 60_000;
 /** The longest wait, with a limit of one request an hour. */

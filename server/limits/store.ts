@@ -1,4 +1,3 @@
-import type { UseRate } from '../domain/endpoint.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { digestOf } from '../redis/records/name.ts';
@@ -45,6 +44,12 @@ export interface CountedGuess {
   readonly waitMs: number;
   /** True if the source succeeded recently, on any server. */
   readonly hasSucceeded: boolean;
+}
+
+/** A number of requests in a period. */
+export interface UseRate {
+  readonly count: number;
+  readonly periodMs: number;
 }
 
 /** Counters of guesses, of changes and of request rates, over all servers, by the clock of Redis. */

@@ -12,9 +12,9 @@ export class Names {
   constructor(private readonly root: Branch = ROOT) {}
 
   /** The last name of a path, and the branch that it is in. Items of a list have the name of the list. */
-  find(path: string): { readonly name: string; readonly branch: Branch } {
+  find(path: string): { readonly name: string; readonly branch: Branch; readonly field: string } {
     if (!/[[\].]/.test(path)) {
-      return { name: path, branch: this.root };
+      return { name: path, branch: this.root, field: path };
     }
     const steps = path.split(/[[\].]+/, STEPS_MAX + 1).filter((step) => step !== '');
     const name = steps.pop() ?? '';
@@ -25,7 +25,7 @@ export class Names {
       branch = this.#branches.get(way) ?? branchOf(INDEX.test(step) ? branch.name : step, branch);
       this.#branches.set(way, branch);
     }
-    return { name, branch };
+    return { name, branch, field: path };
   }
 }
 

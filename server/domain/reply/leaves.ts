@@ -25,6 +25,8 @@ export interface Branch {
 export interface Leaf extends Value {
   readonly name: string;
   readonly branch: Branch;
+  /** The whole name of a form's field or of a table's column, where `name` is its last part. */
+  readonly field?: string;
   /** The element whose text it is, around the attributes. */
   readonly own?: Branch | undefined;
   readonly notation?: Notation | undefined;

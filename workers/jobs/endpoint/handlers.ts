@@ -1,12 +1,12 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { findNumbers, keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
+import { POINT_EXPECTED, readReference } from '../../../server/domain/endpoint.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
-import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { POINT_EXPECTED, referenceAt } from '../../../server/domain/endpoint.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { firstNamed, type NamedPath, parseNamedPath } from '../../../server/domain/json/named.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
-import { replyJson } from '../../../server/domain/reply/json.ts';
-import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
+import { type SmartParsed, smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
   checkEndpointSecret,
@@ -54,21 +54,16 @@ const DECOY_POLICY = {
 const PATCHES_MAX = 32;
 
 /** Reads the card in a body of any format, with the body around it. */
-function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
-  const object = smartParseBody(body, contentType)?.object;
-  if (object === undefined) {
+function readAnything(body: Uint8Array, contentType: string | undefined, path?: NamedPath): SmartParsed {
+  const parsed = smartParseBody(body, contentType, path);
+  if (parsed === undefined) {
     throw new VaultError('number_missing', {
       field: 'body',
       expected:
         'must contain a card number: under a name such as `card_number` or `pan`, or 13 to 19 digits of a network that pass Luhn',
     });
   }
-  return object;
-}
-
-/** The JSON value of a body of any format; null for another format, which has no paths. */
-function parsedOf(body: Uint8Array): JsonValue {
-  return replyJson(Buffer.from(body).toString('utf8')) ?? null;
+  return parsed;
 }
 
 function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
@@ -118,11 +113,14 @@ interface ReadBody {
 
 /** Reads a body that was sent to a capture endpoint. */
 function readBody({ smartParse: smart, ...own }: CaptureParams | PatchParams, body: Uint8Array): ReadBody {
-  const object = smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
-  const path = 'referenceField' in own ? own.referenceField : undefined;
-  return path === undefined
-    ? { object }
-    : { object, reference: referenceAt(smart ? parsedOf(body) : object, path) };
+  const field = 'referenceField' in own ? own.referenceField : undefined;
+  const path = field === undefined ? undefined : parseNamedPath(field);
+  if (smart) {
+    const { object, named } = readAnything(body, smart.contentType, path);
+    return { object, reference: readReference(named) };
+  }
+  const object = parseStoredObject(body);
+  return { object, reference: path && readReference(firstNamed(object, path)) };
 }
 
 /** Returns an object that was sent as it is to be stored. */
