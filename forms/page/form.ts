@@ -12,7 +12,8 @@ import { createKeypad, isInKeypad } from '../fields/keypad.ts';
 import type { FormMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
-import { addressOf, checkEndpoint, storeBody } from './endpoint.ts';
+import { type Admission, ORIGIN_NOT_ALLOWED } from './admission.ts';
+import { addressOf, storeBody } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
 import type { PageContext } from './shell.ts';
 import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
@@ -41,11 +42,9 @@ export function callBack(name: 'success' | 'error', value: unknown): void {
   }
 }
 
-export interface FormContext extends PageContext, CallDeps {
+export interface FormContext extends PageContext, CallDeps, Admission {
   readonly now: () => Date;
   readonly send: (message: FormMessage) => void;
-  /** True if there is a page around. */
-  readonly isFramed: boolean;
 }
 
 /** The form as the page uses it. */
@@ -148,7 +147,7 @@ export function report({ status, code, error }: CallFailure, { send }: FormConte
 }
 
 /** Errors that no later attempt can change. */
-const ENDED = ['endpoint_gone', 'endpoint_refused'];
+const ENDED = ['endpoint_gone', 'endpoint_refused', 'endpoint_used_up', ORIGIN_NOT_ALLOWED];
 
 /**
  * Checks the endpoint, so that no card is typed into a form that cannot store it. A final error is shown in place of the
@@ -177,7 +176,7 @@ function watchEnd(
       report(failure, context);
     }
   };
-  void checkEndpoint(context).then(end);
+  void context.admit().then(end);
   return () => ended;
 }
 
