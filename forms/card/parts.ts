@@ -3,6 +3,7 @@ import type { FieldPlan, FormField } from '../fields/field.ts';
 import { createField } from '../fields/make-field.ts';
 import type { Problem } from '../fields/validate.ts';
 import type { Texts } from '../messages/en.ts';
+import type { NetworkLookup } from '../page/networks.ts';
 import { fillText } from '../messages/messages.ts';
 import type { CardPart } from './faces.ts';
 
@@ -12,6 +13,8 @@ export interface FormPartContext {
   readonly now: () => Date;
   /** Announces a text to screen readers. */
   readonly announce: (message: string) => void;
+  /** Asks for the networks of the card that is entered. */
+  readonly lookUp: (offer: (networks: readonly string[]) => void) => NetworkLookup;
 }
 
 /** The fields of a form in order, and the object that they are posted as; empty members are removed later. */

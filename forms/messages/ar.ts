@@ -10,6 +10,7 @@ export const AR: Texts = {
   routing_number: 'رقم التوجيه',
   account_type: 'نوع الحساب',
   account_holder: 'صاحب الحساب',
+  network: 'شبكة البطاقة',
   iban: 'رقم الآيبان',
   checking: 'جارٍ',
   savings: 'توفير',

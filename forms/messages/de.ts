@@ -10,6 +10,7 @@ export const DE: Texts = {
   routing_number: 'Bankleitzahl (Routing)',
   account_type: 'Kontoart',
   account_holder: 'Kontoinhaber',
+  network: 'Kartenmarke',
   iban: 'IBAN',
   checking: 'Girokonto',
   savings: 'Sparkonto',

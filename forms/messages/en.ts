@@ -9,6 +9,7 @@ export const EN = {
   routing_number: 'Routing number',
   account_type: 'Account type',
   account_holder: 'Account holder',
+  network: 'Card network',
   iban: 'IBAN',
   // Types of bank accounts.
   checking: 'Checking',

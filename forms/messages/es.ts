@@ -10,6 +10,7 @@ export const ES: Texts = {
   routing_number: 'Número de ruta',
   account_type: 'Tipo de cuenta',
   account_holder: 'Titular de la cuenta',
+  network: 'Red de la tarjeta',
   iban: 'IBAN',
   checking: 'Corriente',
   savings: 'Ahorro',

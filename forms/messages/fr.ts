@@ -10,6 +10,7 @@ export const FR: Texts = {
   routing_number: 'Numéro de routage',
   account_type: 'Type de compte',
   account_holder: 'Titulaire du compte',
+  network: 'Réseau de la carte',
   iban: 'IBAN',
   checking: 'Courant',
   savings: 'Épargne',

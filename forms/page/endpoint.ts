@@ -1,9 +1,10 @@
+import { canSeal } from '../../sdk/seal/seal.ts';
 import { advise } from '../base/advise.ts';
 import { type Admission, admitted, type PageAround } from './admission.ts';
 import { UNCONNECTED } from './failure-text.ts';
-import { checkCapture, type EndpointAddress, postCapture } from './sealed.ts';
+import { checkCapture, type EndpointAddress, postCapture, readRetrieval } from './sealed.ts';
 import type { PageContext } from './shell.ts';
-import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome } from './submit.ts';
+import type { AttemptKeys, CallDeps, Outcome } from './submit.ts';
 
 /** The endpoint of the visit, if it has one. */
 export function addressOf({
@@ -62,9 +63,6 @@ export async function readItem(context: PageContext & CallDeps): Promise<Outcome
   if (endpoint === undefined || token === undefined) {
     return { failure: UNCONNECTED };
   }
-  const { api, unique_id, secret } = endpoint;
   const query = { token, reference, form_type: context.config.form_type };
-  const url = callUrl(api, 'retrieve', unique_id, query);
-  const headers = { 'X-Vault-Retrieve-Secret': secret };
-  return adviseUnreachable(context, await call(url, { headers }, context));
+  return adviseUnreachable(context, await readRetrieval(endpoint, query, canSeal(), context));
 }

@@ -15,6 +15,7 @@ import { fillText } from '../messages/messages.ts';
 import { type Admission, ORIGIN_NOT_ALLOWED } from './admission.ts';
 import { addressOf, storeBody } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
+import { createNetworkLookup } from './networks.ts';
 import type { PageContext } from './shell.ts';
 import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
 import { createFormView, type FormView } from './view.ts';
@@ -214,7 +215,11 @@ function showStored(reply: unknown, context: FormContext, view: FormView): void 
 /** Creates the form. */
 export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
-  const fields = createFields({ ...context, announce: (message) => view.announce(message) });
+  const fields = createFields({
+    ...context,
+    announce: (message) => view.announce(message),
+    lookUp: (offer) => createNetworkLookup(addressOf(context), context, offer),
+  });
   const view: FormView = createFormView(context, fields.list, fields.art);
   const attempts = createAttemptKeys();
   // One request at a time: a second click does nothing.
