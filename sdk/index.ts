@@ -24,7 +24,7 @@ export type { CredentialCalls } from './calls/credential.ts';
 export type { EndpointOptions } from './calls/endpoint.ts';
 export type { FormCalls } from './calls/form.ts';
 export type { JobCalls } from './calls/job.ts';
-export type { KeyCalls } from './calls/key.ts';
+export type { KeyCalls, ReadReseal, ResealKey, ResealProgress } from './calls/key.ts';
 export type { ProxyCalls } from './calls/proxy.ts';
 export type {
   CreateRecovery,

@@ -103,8 +103,10 @@ import { ListPlanner } from '../vault/list/plan.ts';
 import { ItemReader } from '../vault/reader.ts';
 import { Rejections } from '../vault/rejections.ts';
 import { ItemRemover } from '../vault/remover.ts';
+import { Reseals } from '../vault/reseals.ts';
 import { SadRewrites } from '../vault/sad-rewrite.ts';
 import { ItemStore } from '../vault/store/items.ts';
+import { ResealStore } from '../vault/store/reseals.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
 import { Vault } from '../vault/vault.ts';
 import { ItemWriter } from '../vault/writer.ts';
@@ -245,7 +247,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding];
+  const resealStore = new ResealStore(redis);
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding, resealStore];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -328,6 +331,17 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     now,
   );
   const exports = new Exports(crypto, keyOpener, trees);
+  const reseals = new Reseals(
+    resealStore,
+    itemStore,
+    crypto,
+    keyOpener,
+    pages,
+    metering,
+    recordEvent,
+    randomId,
+    now,
+  );
   const rewrites = new SadRewrites(rewriteStore, settings, recordEvent, now, randomId);
 
   // Signed heads of the logs of items, and delivery of all logs.
@@ -527,8 +541,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
     ...{ connections, credentials, endpoints, expiring, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
-    ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
-    ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
+    ...{ rates, recoveries, rejections, relay, remover, reseals, retrievals, rollbacks },
+    ...{ rootRotation, rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
     /** Writes all events of logs, see `streamAll`. */
     streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
       streamAll({ ...stores, sinkStore, crypto, accounts: accountsOfLogs, recordEvent }, wanted, write),
@@ -574,6 +588,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
      */
     async close() {
       rewrites.stop();
+      await reseals.stop();
       await auditStream?.stop();
       await jobs.close();
       keyOpener.close();

@@ -6,6 +6,7 @@ import {
   MaskFields,
   Message,
   NextToken,
+  Passphrase,
   Reference,
   RuleIds,
   ShownReference,
@@ -210,6 +211,31 @@ export const BinNetworks = Type.Object(
   { $id: 'BinNetworks', description: 'What the first digits of a number tell.' },
 );
 export type BinNetworks = Static<typeof BinNetworks>;
+
+export const ResealBody = Type.Object(
+  { user: User, passphrase: Passphrase('The passphrase of the key.') },
+  { $id: 'ResealKey', examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }] },
+);
+
+export const ResealQuery = Type.Object({ user: User });
+
+export const ResealProgress = Type.Object(
+  {
+    total: Type.Integer({
+      minimum: 0,
+      description: 'Items of older generations of the key when it began, as far as they are counted.',
+    }),
+    done: Type.Integer({ minimum: 0, description: 'How many of them are under the newest generation.' }),
+    paused: Type.Optional(
+      Type.Literal(true, {
+        description: 'It has stopped: after an hour, with its server, or by a change of the passphrase. A repeat goes on.',
+      }),
+    ),
+    finished_at: Type.Optional(ExpiryTime('When it was done; items that are damaged stay as they are.')),
+  },
+  { $id: 'ResealProgress', description: 'The progress of the last reseal of a key; zeros without one.' },
+);
+export type ResealProgress = Static<typeof ResealProgress>;
 
 const STORED_AT = Timestamp('When the item was stored or last updated.');
 

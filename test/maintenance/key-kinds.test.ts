@@ -19,6 +19,8 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   expiring: 'there while a server counts what expires',
   expiringLease: 'there while a server counts what expires',
   endpointRate: 'counts for an hour at most',
+  reseal: 'begins with a reseal of a key',
+  resealLease: 'there while a key is being resealed',
   fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',

@@ -190,6 +190,10 @@ export const RECORD_KINDS = {
   purge: { name: accountName('purge'), backup: 'none' },
   /** Set: passphrase changes whose fences and endpoints may be unfinished, as `kid gen`. A restore finishes all. */
   keyChanges: { name: accountName('c'), backup: 'none' },
+  /** Hash: the progress of the newest reseal of a key, by its id. A restored vault has had none. */
+  reseal: { name: accountNames('rs:'), backup: 'none' },
+  /** String: the run that does it now. */
+  resealLease: { name: accountNames('rl:'), backup: 'none' },
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: { name: accountNames('u:'), backup: 'own' },
   /** String: names of the counts of buckets that were last added to those of the account, see `request/folding.ts`. */

@@ -351,6 +351,11 @@ export function openPatched(request: OpenItemRequest): readonly SplitObject[] {
   });
 }
 
+/** True if an older generation than this one seals an item, or a layer of it. */
+export function isOlder(item: Uint8Array, gen: number): boolean {
+  return split(item).some((layer, i) => envelopeGeneration(withoutTag(layer, i)) < gen);
+}
+
 /** The sealed parts of an item: those of all its layers. Damaged ones are left out. */
 export function partsOf({ item, sad }: Pick<Layer, 'item' | 'sad'>): readonly Uint8Array[] {
   return isPatched(item)

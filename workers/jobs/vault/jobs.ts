@@ -380,6 +380,31 @@ export const ITEM_JOBS = {
       warm_miss: {},
     }),
   }),
+  /** The number of items of a page that older generations of their key seal. */
+  countOlder: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<KeyName & { readonly gen: number; readonly now: number }>(),
+      page: PAGE,
+    }),
+    output: json<number>(),
+  }),
+  /** Seals the items of a page under the newest generation of their key, with the data that they have. */
+  resealItems: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<KeyName & { readonly now: number }>(),
+      opening: OPENING,
+      page: PAGE,
+    }),
+    output: oneOf({
+      /** For each item: the last 16 bytes of its metadata, then as new ones item, metadata and sensitive data; or all empty. */
+      resealed: { parts: PACKED },
+      warm_miss: {},
+    }),
+  }),
 };
 
 /** Jobs on batches. */

@@ -21,7 +21,7 @@ import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/met
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
 import type { ItemOwner } from '../../crypto/item/envelope.ts';
-import { isPatched, openItem, openPatched, sealItem } from '../../crypto/item/item.ts';
+import { isOlder, isPatched, openItem, openPatched, type SealedItem, sealItem } from '../../crypto/item/item.ts';
 import {
   encodeReference,
   fingerprintOf,
@@ -214,6 +214,37 @@ export function openText(
     return joined(openItem(request));
   }
   return encodeJson(openPatched(request).map(takeObject).reduce(mergeFirstLevel));
+}
+
+/**
+ * Seals an item under the newest generation of its key, with the data that it has; undefined if all of it is. Patches are
+ * merged.
+ */
+export function resealStored(
+  { env, sealer }: ThreadContext,
+  { aid, kid, now }: KeyName & { readonly now: number },
+  token: string,
+  key: UnlockedKey,
+  gen: number,
+  { item, meta, sad }: { readonly item: Uint8Array; readonly meta: OpenedMeta; readonly sad: Uint8Array },
+): SealedItem | undefined {
+  if (!isOlder(item, gen)) {
+    return undefined;
+  }
+  const request = { env, aid, kid, token, key, item, meta, ...sadAt(sad, now) };
+  const { part0, part1 } = isPatched(item)
+    ? splitSad(openPatched(request).map(takeObject).reduce(mergeFirstLevel))
+    : openItem(request);
+  const { reference, expiresAtMs, metadata, summary } = meta;
+  try {
+    return sealItem({
+      ...{ env, aid, kid, token, reference, expiresAtMs, metadata, summary, owner: key, part0, sealer },
+      part1: part1 && { bytes: part1, expiresAtMs: meta.sad?.expiresAtMs ?? 0 },
+      version: versionOf(meta),
+    });
+  } finally {
+    wipe(part0, part1);
+  }
 }
 
 /**
