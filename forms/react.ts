@@ -52,9 +52,9 @@ function optionsOf<Options extends object>(props: Options): Options {
   return Object.fromEntries(Object.entries(props).filter(([name]) => !NO_OPTION.test(name))) as Options;
 }
 
-/** Makes something, again whenever a key changes, and destroys it. Its events go to the handlers of the last render. */
+/** Makes something, again whenever the key changes, and destroys it. Its events go to the handlers of the last render. */
 function useMade<Handle extends Made>(
-  keys: readonly unknown[],
+  key: unknown,
   props: object,
   names: readonly string[],
   make: () => Handle | undefined,
@@ -64,7 +64,7 @@ function useMade<Handle extends Made>(
   React.useEffect(() => {
     latest.current = props;
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the keys stand for all that is made of them.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for all that is made of it.
   React.useEffect(() => {
     const handle = make();
     const ends = names.map((name) =>
@@ -79,20 +79,20 @@ function useMade<Handle extends Made>(
       }
       handle?.destroy();
     };
-  }, keys);
+  }, [key]);
   return made;
 }
 
 /** A `div` with what is mounted in it, whose handle the ref has once it is there. */
 function usePlace<Handle>(
-  keys: readonly unknown[],
+  key: unknown,
   props: PlaceProps,
   ref: ForwardedRef<Handle>,
   names: readonly string[],
   mount: (place: Element) => (Handle & Made) | undefined,
 ): ReactElement {
   const place = React.useRef<HTMLDivElement>(null);
-  const handle = useMade(keys, props, names, () => (place.current ? mount(place.current) : undefined));
+  const handle = useMade(key, props, names, () => (place.current ? mount(place.current) : undefined));
   React.useImperativeHandle(ref, () => handle as Handle, [handle]);
   const { className, style, id } = props;
   return React.createElement('div', { ref: place, className, style, id });
@@ -148,7 +148,7 @@ export function VaultElements(props: VaultElementsProps): ReactElement {
   const [isReady, setReady] = React.useState(false);
   const options = optionsOf<ElementsOptions>(props);
   const make = (): Elements => openGroup(options, setReady);
-  const group = useMade([JSON.stringify(options)], props, [...FIELD_EVENTS, 'submit'], make);
+  const group = useMade(JSON.stringify(options), props, [...FIELD_EVENTS, 'submit'], make);
   const value = React.useMemo(() => ({ group, isReady }), [group, isReady]);
   return React.createElement(Context.Provider, { value }, props.children);
 }
@@ -165,7 +165,8 @@ function fieldOf(field: FieldChange['field']) {
   return React.forwardRef<ElementHandle, FieldProps>((props, ref) => {
     const { group } = useGroup();
     const { networks } = props;
-    return usePlace([group, networks], props, ref, FIELD_EVENTS, (place) => {
+    const made = React.useMemo(() => ({ group, networks }), [group, networks]);
+    return usePlace(made, props, ref, FIELD_EVENTS, (place) => {
       const on: Elements['on'] = (name, listener) =>
         (group as Elements).on(
           name,
@@ -191,11 +192,11 @@ export const Iban = fieldOf('iban');
 export const VaultCardForm = React.forwardRef<FormHandle, VaultCardFormProps>((props, ref) => {
   const options = optionsOf<FormOptions>(props);
   const mount = (place: Element): FormHandle => mountCardForm(place, options);
-  return usePlace([JSON.stringify(options)], props, ref, ['ready', 'height', 'success', 'error'], mount);
+  return usePlace(JSON.stringify(options), props, ref, ['ready', 'height', 'success', 'error'], mount);
 });
 
 /** A value of a stored item, hidden until its button is pressed. */
 export const Reveal = React.forwardRef<RevealHandle, RevealProps>((props, ref) => {
   const options = optionsOf<RevealOptions>(props);
-  return usePlace([JSON.stringify(options)], props, ref, ['ready', 'error'], (place) => reveal(place, options));
+  return usePlace(JSON.stringify(options), props, ref, ['ready', 'error'], (place) => reveal(place, options));
 });

@@ -187,7 +187,8 @@ export const T = {
     rate: 'Rate',
     rateHint: 'Requests of each address, such as 20/m (s, m or h).',
     origins: 'Origins',
-    originsHint: 'The pages that may use it, such as https://shop.example, comma-separated. All if left empty.',
+    originsHint:
+      'The pages that may use it, such as https://shop.example, comma-separated. All if left empty.',
     tokenHint: {
       capture: 'Adds to this item, such as a code for a stored card. Empty: makes new items.',
       retrieve: 'Only this item can be read. Without it the form needs the token in its link.',

@@ -3,7 +3,6 @@ import type { FieldPlan, FormField } from '../fields/field.ts';
 import { createField } from '../fields/make-field.ts';
 import type { Problem } from '../fields/validate.ts';
 import type { Texts } from '../messages/en.ts';
-import type { NetworkLookup } from '../page/networks.ts';
 import { fillText } from '../messages/messages.ts';
 import type { CardPart } from './faces.ts';
 
@@ -13,8 +12,8 @@ export interface FormPartContext {
   readonly now: () => Date;
   /** Announces a text to screen readers. */
   readonly announce: (message: string) => void;
-  /** Asks for the networks of the card that is entered. */
-  readonly lookUp: (offer: (networks: readonly string[]) => void) => NetworkLookup;
+  /** Asks for the networks of a card; the returned function receives the digits of its number while it is entered. */
+  readonly lookUp: (offer: (networks: readonly string[]) => void) => (digits: string) => void;
 }
 
 /** The fields of a form in order, and the object that they are posted as; empty members are removed later. */

@@ -2,9 +2,9 @@ import { canSeal } from '../../sdk/seal/seal.ts';
 import { advise } from '../base/advise.ts';
 import { type Admission, admitted, type PageAround } from './admission.ts';
 import { UNCONNECTED } from './failure-text.ts';
-import { checkCapture, type EndpointAddress, postCapture, readRetrieval } from './sealed.ts';
+import { checkCapture, postCapture, readRetrieval } from './sealed.ts';
 import type { PageContext } from './shell.ts';
-import type { AttemptKeys, CallDeps, Outcome } from './submit.ts';
+import type { AttemptKeys, CallDeps, EndpointAddress, Outcome } from './submit.ts';
 
 /** The endpoint of the visit, if it has one. */
 export function addressOf({

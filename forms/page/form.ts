@@ -218,7 +218,10 @@ export function createForm(context: FormContext): CaptureForm {
   const fields = createFields({
     ...context,
     announce: (message) => view.announce(message),
-    lookUp: (offer) => createNetworkLookup(addressOf(context), context, offer),
+    lookUp: (offer) => {
+      const to = context.visit.networks === 'true' ? addressOf(context) : undefined;
+      return createNetworkLookup(to, context, offer);
+    },
   });
   const view: FormView = createFormView(context, fields.list, fields.art);
   const attempts = createAttemptKeys();

@@ -1,19 +1,15 @@
 /** The networks of a card that has several, asked for by its first digits, so that its holder can choose (EU 2015/751, article 8). */
 import { members, texts } from '../base/config.ts';
-import type { EndpointAddress } from './sealed.ts';
-import { type CallDeps, call } from './submit.ts';
+import { type CallDeps, call, type EndpointAddress } from './submit.ts';
 
 const DIGITS = 8;
 
-/** Receives the digits of a number while it is entered. */
-export type NetworkLookup = (digits: string) => void;
-
-/** Asks for the networks of each card; `offer` receives those of the last one, none unless there are several. */
+/** Asks for the networks of each card, whose digits it receives while they are entered; `offer` receives those of the last one, none unless there are several. */
 export function createNetworkLookup(
   to: EndpointAddress | undefined,
   deps: CallDeps,
   offer: (networks: readonly string[]) => void,
-): NetworkLookup {
+): (digits: string) => void {
   const known = new Map<string, readonly string[]>();
   let last = '';
   return (digits) => {

@@ -4,14 +4,15 @@
  */
 import { canSeal, SEALED_TYPE, type SealTo, sealBody, sealedReader } from '../../sdk/seal/seal.ts';
 import { members } from '../base/config.ts';
-import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome, parseExact } from './submit.ts';
-
-/** An endpoint, and where it is. */
-export interface EndpointAddress {
-  readonly api: string;
-  readonly unique_id: string;
-  readonly secret: string;
-}
+import {
+  type AttemptKeys,
+  type CallDeps,
+  call,
+  callUrl,
+  type EndpointAddress,
+  type Outcome,
+  parseExact,
+} from './submit.ts';
 
 /** Asks whether an endpoint takes data. */
 export function checkCapture({ api, unique_id, secret }: EndpointAddress, deps: CallDeps): Promise<Outcome> {

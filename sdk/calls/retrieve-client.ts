@@ -108,7 +108,10 @@ function sealedTransport(transport: Transport): Transport {
     bytes: transport.bytes,
     stream: async (call) => {
       const { limit = SEALED_PAGE, ...query } = call.query ?? {};
-      const { text, nextToken } = await send({ ...call, query: { ...query, limit: limit === -1 ? SEALED_PAGE : limit } });
+      const { text, nextToken } = await send({
+        ...call,
+        query: { ...query, limit: limit === -1 ? SEALED_PAGE : limit },
+      });
       return { pieces: onePiece(text), nextToken };
     },
   };

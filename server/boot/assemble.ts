@@ -542,7 +542,19 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     ...{ connections, credentials, endpoints, expiring, expiry, exports, folding, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, reseals, retrievals, rollbacks },
-    ...{ rootRotation, rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
+    ...{
+      rootRotation,
+      rules,
+      sealingKeys,
+      signIns,
+      storeBatches,
+      trees,
+      usage,
+      utility,
+      vault,
+      verifier,
+      walk,
+    },
     /** Writes all events of logs, see `streamAll`. */
     streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
       streamAll({ ...stores, sinkStore, crypto, accounts: accountsOfLogs, recordEvent }, wanted, write),

@@ -3,8 +3,8 @@ import type { StoredParts } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { parseNamedPath } from '../domain/json/named.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
+import { parseNamedPath } from '../domain/json/named.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Attempts } from '../limits/attempts.ts';
@@ -64,6 +64,8 @@ interface Capture {
 
 const NO_BYTES = new Uint8Array(0);
 /** Lookups of first digits, for each address. */
+/** The first digits of a number, by which its networks are looked up. */
+const BIN = /^\d{6,8}$/;
 const LOOKUP_RATE = { count: 10, periodMs: 60_000 };
 
 export class CaptureWebhooks {
@@ -134,7 +136,14 @@ export class Captures {
     // The token format is fixed here: the same number must not get another token when a preference changes.
     const own = {
       algorithm: algorithm ?? account.preferences.default_algorithm,
-      ...{ reference, referenceField, keeps, smartParse, requiresSealed, mayReveal: mayReveal(account) || undefined },
+      ...{
+        reference,
+        referenceField,
+        keeps,
+        smartParse,
+        requiresSealed,
+        mayReveal: mayReveal(account) || undefined,
+      },
     };
     return this.endpoints.create(ctx, 'capture', input, own, order);
   }
@@ -181,6 +190,12 @@ export class Captures {
   /** Tells the networks of a card by its first digits. Rejects as the authentication does, and with `rate_limited`. */
   async networks(ctx: RequestContext, address: EndpointAddress, digits: string): Promise<BinNetworks> {
     await this.auth.admit(ctx, 'capture', address, LOOKUP_RATE);
+    if (!BIN.test(digits)) {
+      throw new VaultError('invalid_request', {
+        field: 'path.digits',
+        expected: 'must be six to eight digits',
+      });
+    }
     return this.cards.networksOf(digits);
   }
 

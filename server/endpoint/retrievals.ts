@@ -62,10 +62,13 @@ export class Retrievals {
   /** Does the same, with the reply sealed to a point of the reader. A page ends before it is too long to be sealed whole. */
   async useSealed(ctx: RequestContext, input: RetrieveInput, to: Uint8Array): Promise<SealedReply> {
     const { unique_id: id, token, reference } = input;
-    const { body, nextToken } = await this.admitAndRead(ctx, input, async (owner, endpoint, within) =>
-      token === undefined
-        ? this.readPage(owner, endpoint, input, within)
-        : { body: await this.readOne(owner, endpoint, input, token, within), nextToken: undefined },
+    const { body, nextToken } = await this.admitAndRead(
+      ctx,
+      input,
+      async (owner, endpoint, within) =>
+        token === undefined
+          ? this.readPage(owner, endpoint, input, within)
+          : { body: await this.readOne(owner, endpoint, input, token, within), nextToken: undefined },
       to,
     );
     return { ...(await this.crypto.sealRetrieval({ names: { id, token, reference }, to, body })), nextToken };
@@ -193,7 +196,11 @@ export class Retrievals {
 function joinTrees(user: string, trees: readonly Uint8Array[]): Uint8Array {
   const head = Buffer.from(`{${JSON.stringify(user)}:[`);
   const lists = trees.map((tree) => tree.subarray(head.length, -2)).filter((list) => list.length > 0);
-  const joined = Buffer.concat([head, ...lists.flatMap((list, at) => (at === 0 ? [list] : [COMMA, list])), END]);
+  const joined = Buffer.concat([
+    head,
+    ...lists.flatMap((list, at) => (at === 0 ? [list] : [COMMA, list])),
+    END,
+  ]);
   for (const tree of trees) {
     tree.fill(0);
   }

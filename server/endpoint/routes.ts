@@ -46,8 +46,9 @@ interface Needs {
 
 /** The origin of the page that sent a request; undefined for a program, and for pages of the vault. */
 function foreignOrigin({ headers }: Request, { publicUrl, formsUrl }: HttpConfig): string | undefined {
-  const origin = headers.get('origin') ?? undefined;
-  return origin === URL.parse(publicUrl)?.origin || origin === formsUrl ? undefined : origin;
+  const origin = headers.get('origin');
+  const isOwn = origin === null || origin === formsUrl || origin === URL.parse(publicUrl)?.origin;
+  return isOwn ? undefined : origin;
 }
 
 /** Shows a new endpoint with its secret: the only reply that ever contains it. */
@@ -242,8 +243,6 @@ const checkCapture = defineRoute({
   },
 });
 
-const BIN = /^\d{6,8}$/;
-
 const readNetworks = defineRoute({
   method: 'GET',
   path: '/v1/capture/{unique_id}/bin/{digits}',
@@ -258,13 +257,9 @@ const readNetworks = defineRoute({
   response: BinNetworks,
   errors: ['integrity_failed'],
   meter: [],
-  handle: async ({ ctx, params, secret }, services: Needs) => {
-    const { digits, unique_id } = params;
-    if (!BIN.test(digits)) {
-      throw new VaultError('invalid_request', { field: 'path.digits', expected: 'must be six to eight digits' });
-    }
-    return { json: await services.captures.networks(ctx, { unique_id, secret }, digits) };
-  },
+  handle: async ({ ctx, params: { unique_id, digits }, secret }, services: Needs) => ({
+    json: await services.captures.networks(ctx, { unique_id, secret }, digits),
+  }),
 });
 
 // A key is accepted for at least a day after it was returned.
@@ -332,6 +327,8 @@ const createRetrieve = defineRoute({
 
 const SEAL_TO = 'X-Vault-Seal-To';
 const POINT_BYTES = 65;
+/** The first byte of an uncompressed point (SEC 1, section 2.3.3). */
+const UNCOMPRESSED = 0x04;
 const CURVE = 'prime256v1';
 
 /** The point that a reply is sealed to, if the reader sends one. Throws for what is none, before anything is read. */
@@ -342,7 +339,7 @@ function sealTo(headers: Headers): Uint8Array | undefined {
   }
   try {
     const point = Uint8Array.fromBase64(text, { alphabet: 'base64url' });
-    if (point.length === POINT_BYTES) {
+    if (point.length === POINT_BYTES && point[0] === UNCOMPRESSED) {
       ECDH.convertKey(point, CURVE);
       return point;
     }

@@ -33,7 +33,10 @@ export const EndpointPath = Type.Object({ unique_id: UniqueId });
 
 export const BinPath = Type.Object({
   unique_id: UniqueId,
-  digits: Type.String({ description: 'The first six to eight digits of the number.', examples: ['41111111'] }),
+  digits: Type.String({
+    description: 'The first six to eight digits of the number.',
+    examples: ['41111111'],
+  }),
 });
 
 const ExpiresAt = Type.Union(

@@ -54,8 +54,8 @@ export class Rates {
   private async check(counter: string, rate: UseRate): Promise<void> {
     const { now, rejectedUntil } = this;
     const leftMs = (rejectedUntil.get(counter) ?? 0) - now();
-    // A longer wait means that the clock was set back.
-    if (leftMs > 0 && leftMs <= WAIT_MS_MAX) {
+    // A wait longer than the period means that the clock was set back.
+    if (leftMs > 0 && leftMs <= rate.periodMs) {
       this.reject(leftMs);
     }
     const waitMs = await this.store.take(counter, rate);

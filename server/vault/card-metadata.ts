@@ -34,7 +34,12 @@ export class CardMetadataSource {
   async networksOf(digits: string): Promise<BinNetworks> {
     const issuers = await this.issuersOf(digits.padEnd(BIN_DIGITS, '0'));
     const own = cardBrand(digits);
-    const brands = issuers.map(({ brand }) => brand.trim().toLowerCase().replaceAll(/[\s_]+/g, '-'));
+    const brands = issuers.map(({ brand }) =>
+      brand
+        .trim()
+        .toLowerCase()
+        .replaceAll(/[\s_]+/g, '-'),
+    );
     const networks = [...new Set([...(own === undefined ? [] : [own]), ...brands])];
     const [{ card_type, country_name: country } = {}] = issuers;
     return {

@@ -1,6 +1,5 @@
 import type { Clock, RandomId } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { formatExpiry } from '../domain/text/time.ts';
@@ -119,7 +118,9 @@ export class Reseals {
     const { aid, kid, gen } = key;
     const until = this.now() + RUN_MS;
     const mayGoOn = async (): Promise<boolean> =>
-      !this.stopping.signal.aborted && this.now() < until && (await this.store.extend(aid, kid, run, LEASE_MS));
+      !this.stopping.signal.aborted &&
+      this.now() < until &&
+      (await this.store.extend(aid, kid, run, LEASE_MS));
     const before = await this.store.read(aid, kid);
     const older = await this.countOlder(key, mayGoOn);
     if (older === undefined) {
@@ -134,7 +135,10 @@ export class Reseals {
     };
     await note(state.done);
     begin();
-    for await (const page of this.pages.read(await this.rangeOf(key), { part: 'full', itemsMax: RESEALED_ITEMS_MAX })) {
+    for await (const page of this.pages.read(await this.rangeOf(key), {
+      part: 'full',
+      itemsMax: RESEALED_ITEMS_MAX,
+    })) {
       const replaced = (await mayGoOn()) ? await this.resealPage(opened, page) : undefined;
       if (replaced === undefined) {
         return;

@@ -45,7 +45,11 @@ const IF_MATCH = 'If-Match';
 const TAG = /^(?:W\/)?"([\da-f]{16})"$/;
 
 /** The ETag of an item's data. */
-function versionHeader({ version }: { readonly version: string | undefined }): Readonly<Record<string, string>> {
+function versionHeader({
+  version,
+}: {
+  readonly version: string | undefined;
+}): Readonly<Record<string, string>> {
   return version === undefined ? {} : { ETag: `"${version}"` };
 }
 

@@ -205,7 +205,9 @@ export const BinNetworks = Type.Object(
     networks: Type.Array(Type.String({ examples: ['visa'] }), {
       description: 'The networks of the card, that of its number first; two for a card with two brands.',
     }),
-    card_type: Type.Optional(Type.String({ description: 'As in the BIN table of the operator.', examples: ['debit'] })),
+    card_type: Type.Optional(
+      Type.String({ description: 'As in the BIN table of the operator.', examples: ['debit'] }),
+    ),
     country: Type.Optional(Type.String({ description: 'The country of the issuer.', examples: ['France'] })),
   },
   { $id: 'BinNetworks', description: 'What the first digits of a number tell.' },
@@ -214,7 +216,10 @@ export type BinNetworks = Static<typeof BinNetworks>;
 
 export const ResealBody = Type.Object(
   { user: User, passphrase: Passphrase('The passphrase of the key.') },
-  { $id: 'ResealKey', examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }] },
+  {
+    $id: 'ResealKey',
+    examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
+  },
 );
 
 export const ResealQuery = Type.Object({ user: User });
@@ -228,7 +233,8 @@ export const ResealProgress = Type.Object(
     done: Type.Integer({ minimum: 0, description: 'How many of them are under the newest generation.' }),
     paused: Type.Optional(
       Type.Literal(true, {
-        description: 'It has stopped: after an hour, with its server, or by a change of the passphrase. A repeat goes on.',
+        description:
+          'It has stopped: after an hour, with its server, or by a change of the passphrase. A repeat goes on.',
       }),
     ),
     finished_at: Type.Optional(ExpiryTime('When it was done; items that are damaged stay as they are.')),

@@ -25,7 +25,12 @@ beforeEach(async () => {
 });
 
 test('a form offers them, with the keyboard, and stores the choice', async () => {
-  const shown = await showForm(world, page, { way: 'function', form: 'pcd', endpoint: await world.capture() });
+  const shown = await showForm(world, page, {
+    way: 'function',
+    form: 'pcd',
+    endpoint: await world.capture(),
+    networks: true,
+  });
   const choice = shown.form.getByRole('radiogroup', { name: 'Card network' });
   await shown.form.locator('[name="card_number"]').fill(ONE);
   expect(await choice.isVisible()).toBe(false);
@@ -49,7 +54,12 @@ test('a form offers them, with the keyboard, and stores the choice', async () =>
 });
 
 test('of a card with one network nothing is offered or stored', async () => {
-  const shown = await showForm(world, page, { way: 'function', form: 'pcd', endpoint: await world.capture() });
+  const shown = await showForm(world, page, {
+    way: 'function',
+    form: 'pcd',
+    endpoint: await world.capture(),
+    networks: true,
+  });
   await shown.form.locator('[name="card_number"]').fill(TWO);
   await shown.form.getByRole('radiogroup').waitFor();
   await shown.form.locator('[name="card_number"]').fill(ONE);

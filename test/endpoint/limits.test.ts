@@ -195,13 +195,19 @@ describe('reference_field', () => {
     expect(await listed(endpoint)).toMatchObject({ reference_field: 'metadata.customer' });
   });
 
-  const XML = (inner: string) => `<?xml version="1.0"?><o:order no="7"><pan>4111111111111111</pan>${inner}</o:order>`;
+  const XML = (inner: string) =>
+    `<?xml version="1.0"?><o:order no="7"><pan>4111111111111111</pan>${inner}</o:order>`;
   const FORM = (rest: string) => `pan=4111111111111111&${rest}`;
   const PART = 'content-disposition: form-data; name=';
 
   test.each<[string, string, string, string]>([
     ['an element', 'order.customer', 'application/xml', XML('<x:customer> cus_1 </x:customer>')],
-    ['an element in pieces', 'order.customer', 'text/xml', XML('<customer>cus<![CDATA[_1]]><!-- 2 --></customer>')],
+    [
+      'an element in pieces',
+      'order.customer',
+      'text/xml',
+      XML('<customer>cus<![CDATA[_1]]><!-- 2 --></customer>'),
+    ],
     ['an attribute', 'order.by.@id', 'application/xml', XML('<by id="cus_1">x</by>')],
     ['the second of three', 'order.c[1]', 'application/xml', XML('<c/><c>cus_1</c><c>3</c>')],
     ['a single one as a list', 'order.c[0]', 'application/xml', XML('<c>cus_1</c>')],
@@ -210,7 +216,12 @@ describe('reference_field', () => {
     ['a field', 'customer', 'application/x-www-form-urlencoded', FORM('customer=cus%5F1')],
     ['a whole name', '["meta[c.d]"]', 'application/x-www-form-urlencoded', FORM('meta%5Bc.d%5D=cus_1')],
     ['the second value', 'c[1]', 'application/x-www-form-urlencoded', FORM('c=1&c=cus_1')],
-    ['a part', 'customer', 'multipart/form-data; boundary=b', `--b\r\n${PART}"pan"\r\n\r\n4111111111111111\r\n--b\r\n${PART}"customer"\r\n\r\ncus_1\r\n--b--\r\n`],
+    [
+      'a part',
+      'customer',
+      'multipart/form-data; boundary=b',
+      `--b\r\n${PART}"pan"\r\n\r\n4111111111111111\r\n--b\r\n${PART}"customer"\r\n\r\ncus_1\r\n--b--\r\n`,
+    ],
     ['a column', 'customer', 'text/csv', 'pan,customer\n4111111111111111,cus_1\n'],
     ['JSON', 'a.b', 'application/json', '{"pan":"4111111111111111","a":{"b":"cus_1"}}'],
   ])('is found in %s', async (_, reference_field, type, body) => {
@@ -245,7 +256,10 @@ describe('reference_field', () => {
   test('with a card number in any notation is refused', async () => {
     const endpoint = await make({ smart_parse: true, reference_field: 'order.c' });
     for (const c of ['4111111111111111', '41111&#49;11111 11111', '\u0664111 1111 1111 1111']) {
-      const answer = await send(endpoint, { body: XML(`<c>${c}</c>`), headers: { 'content-type': 'text/xml' } });
+      const answer = await send(endpoint, {
+        body: XML(`<c>${c}</c>`),
+        headers: { 'content-type': 'text/xml' },
+      });
       expect(answer.outcome).toBe('400 reference_sensitive');
     }
   });

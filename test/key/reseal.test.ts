@@ -57,10 +57,16 @@ describe('a reseal', () => {
     await account.key('all');
     const tokens: string[] = [];
     for (let n = 0; n < 150; n++) {
-      tokens.push(await account.store('all', { ...CARD, n }, { reference: `r${n}`, metadata: '{"tier":"gold"}' }));
+      tokens.push(
+        await account.store('all', { ...CARD, n }, { reference: `r${n}`, metadata: '{"tier":"gold"}' }),
+      );
     }
     await change('all', PASSPHRASE, NEXT);
-    const fresh = await account.send('POST', '/vault', { query: { user: 'all' }, body: CARD, passphrase: NEXT });
+    const fresh = await account.send('POST', '/vault', {
+      query: { user: 'all' },
+      body: CARD,
+      passphrase: NEXT,
+    });
     const [first = ''] = tokens;
     const before = await read('all', first, NEXT, 'r0');
     const listed = await account.send('GET', '/vault', { query: { user: 'all' } });
@@ -151,7 +157,9 @@ describe('a reseal', () => {
   test('under load loses no change', async () => {
     await account.key('load');
     const tokens = await Promise.all(
-      Array.from({ length: 60 }, (_, n) => account.store('load', { ...CARD, n: 0 }, { reference: `r${n}` })),
+      Array.from({ length: 60 }, (_, n) =>
+        account.store('load', { ...CARD, round: 0 }, { reference: `r${n}` }),
+      ),
     );
     await change('load', PASSPHRASE, NEXT);
     const started = reseal('load', NEXT);
@@ -159,7 +167,7 @@ describe('a reseal', () => {
       tokens.map((token, n) =>
         account.send('POST', '/vault/update', {
           query: { user: 'load', token, reference: `r${n}` },
-          body: { n: n + 1 },
+          body: { round: n + 1 },
           passphrase: NEXT,
         }),
       ),
@@ -168,6 +176,6 @@ describe('a reseal', () => {
     await started;
     await finished('load');
     const found = await Promise.all(tokens.map((token, n) => read('load', token, NEXT, `r${n}`)));
-    expect(found.map(({ json }) => Object(json).n)).toEqual(tokens.map((_, n) => n + 1));
+    expect(found.map(({ json }) => Object(json).round)).toEqual(tokens.map((_, n) => n + 1));
   }, 60_000);
 });

@@ -245,7 +245,7 @@ const XML_STEPS: Steps<XmlPlace> = {
 };
 
 /** The text of a place without white space around it; undefined for several elements, and for one around others. */
-function valueOf(place: XmlPlace): JsonValue {
+function textOf(place: XmlPlace): JsonValue {
   if (typeof place === 'string') {
     return place.trim();
   }
@@ -260,5 +260,5 @@ function valueOf(place: XmlPlace): JsonValue {
 export function xmlAt(text: string, path: NamedPath): JsonValue | undefined {
   const document = readXml(text, ROOT);
   const place = document && firstPlace<XmlPlace>([treeOf(document)], path, XML_STEPS);
-  return place === undefined ? undefined : valueOf(place);
+  return place === undefined ? undefined : textOf(place);
 }

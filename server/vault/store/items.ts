@@ -377,11 +377,7 @@ export class ItemStore {
   }
 
   /** Replaces the sealed parts of items of one bucket that are still what was read; returns their number, or the fence. */
-  async reseal(
-    bucket: Bucket,
-    gen: number,
-    items: readonly ItemReseal[],
-  ): Promise<number | Fenced['kind']> {
+  async reseal(bucket: Bucket, gen: number, items: readonly ItemReseal[]): Promise<number | Fenced['kind']> {
     const keys = [
       redisKeys.fence(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),

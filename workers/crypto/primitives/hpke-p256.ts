@@ -61,9 +61,18 @@ export function sealP256(
   ephemeral: KeyPair = generateP256Pair(),
 ): { readonly enc: Uint8Array; readonly ciphertext: Uint8Array } {
   const enc = ephemeral.publicKey;
-  const agreed = agreeP256(ephemeral.privateKey, publicKey);
-  wipe(ephemeral.privateKey);
-  const { key, baseNonce, exporterSecret } = contextOf({ agreed, enc, publicKey }, info, AES_256_GCM, P256_KEM);
+  let agreed: Uint8Array;
+  try {
+    agreed = agreeP256(ephemeral.privateKey, publicKey);
+  } finally {
+    wipe(ephemeral.privateKey);
+  }
+  const { key, baseNonce, exporterSecret } = contextOf(
+    { agreed, enc, publicKey },
+    info,
+    AES_256_GCM,
+    P256_KEM,
+  );
   try {
     const ciphertext = new Uint8Array(plaintext.length + TAG_BYTES);
     // The key seals this message alone.

@@ -17,7 +17,12 @@ import {
   policyDigest,
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
-import { newSealingKey, openSealedBody, openSealingKey, sealReplyBody } from '../../crypto/endpoint/sealing-key.ts';
+import {
+  newSealingKey,
+  openSealedBody,
+  openSealingKey,
+  sealReplyBody,
+} from '../../crypto/endpoint/sealing-key.ts';
 import { sealPatch } from '../../crypto/item/item.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
@@ -112,8 +117,9 @@ interface ReadBody {
 }
 
 /** Reads a body that was sent to a capture endpoint. */
-function readBody({ smartParse: smart, ...own }: CaptureParams | PatchParams, body: Uint8Array): ReadBody {
-  const field = 'referenceField' in own ? own.referenceField : undefined;
+function readBody(params: CaptureParams | PatchParams, body: Uint8Array): ReadBody {
+  const { smartParse: smart } = params;
+  const field = 'referenceField' in params ? params.referenceField : undefined;
   const path = field === undefined ? undefined : parseNamedPath(field);
   if (smart) {
     const { object, named } = readAnything(body, smart.contentType, path);

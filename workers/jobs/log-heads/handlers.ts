@@ -6,7 +6,14 @@ import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { ItemFault } from '../vault/jobs.ts';
 import { createPacking, endString, packed, ReplyStrings, resultOrFault, writeBytes } from '../vault/page.ts';
-import { checkLive, checkReference, checkVersion, foundMeta, isOver, referenceMember } from '../vault/records.ts';
+import {
+  checkLive,
+  checkReference,
+  checkVersion,
+  foundMeta,
+  isOver,
+  referenceMember,
+} from '../vault/records.ts';
 import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
 /** The recorded length of a log that is not recorded. */

@@ -2,7 +2,21 @@
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { ItemMetadata, MetadataPair } from '../../../server/domain/mask/metadata.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { bytes, floats, json, list, local, message, oneOf, optional, secret, text, type Given, type Taken, words } from '../codec.ts';
+import {
+  bytes,
+  floats,
+  type Given,
+  json,
+  list,
+  local,
+  message,
+  oneOf,
+  optional,
+  secret,
+  type Taken,
+  text,
+  words,
+} from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';

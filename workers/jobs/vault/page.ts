@@ -4,7 +4,13 @@ import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.t
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { tagOf } from '../../crypto/log/entry.ts';
-import { viewOf as bytesAt, EMPTY, IntegrityError, openedOrNot, wipe } from '../../crypto/primitives/bytes.ts';
+import {
+  viewOf as bytesAt,
+  EMPTY,
+  IntegrityError,
+  openedOrNot,
+  wipe,
+} from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
@@ -428,13 +434,15 @@ export const PAGE_HANDLERS = {
         // A damaged item stays as it is.
         const sealed =
           meta && openedOrNot(() => resealStored(context, params, token, key, gen, { item, meta, sad }));
-        const written = sealed ? [tagOf(record), sealed.item, sealed.meta, sealed.sad ?? EMPTY] : NOT_RESEALED;
+        const written = sealed
+          ? [tagOf(record), sealed.item, sealed.meta, sealed.sad ?? EMPTY]
+          : NOT_RESEALED;
         for (const part of written) {
           writeBytes(parts, part);
           endString(parts);
         }
       }
-      return { kind: 'resealed', parts: packed(parts) };
+      return { kind: 'resealed', parts: packed(parts) } as const;
     });
   },
 

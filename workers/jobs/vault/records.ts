@@ -21,7 +21,14 @@ import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/met
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
 import type { ItemOwner } from '../../crypto/item/envelope.ts';
-import { isOlder, isPatched, openItem, openPatched, type SealedItem, sealItem } from '../../crypto/item/item.ts';
+import {
+  isOlder,
+  isPatched,
+  openItem,
+  openPatched,
+  type SealedItem,
+  sealItem,
+} from '../../crypto/item/item.ts';
 import {
   encodeReference,
   fingerprintOf,
