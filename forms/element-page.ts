@@ -11,11 +11,14 @@ import { clearAddress } from './page/address.ts';
 
 const BASE = `
 html, body { margin: 0; height: 100%; background: none; }
-input { all: unset; display: block; box-sizing: border-box; width: 100%; height: 100%; font: 16px system-ui, sans-serif; color: CanvasText; cursor: text; }
+body { display: flex; gap: 8px; }
+select { flex: none; max-width: 45%; border: 0; background: none; font: 16px system-ui, sans-serif; color: CanvasText; }
+[hidden] { display: none; }
+input { all: unset; display: block; box-sizing: border-box; flex: 1; min-width: 0; height: 100%; font: 16px system-ui, sans-serif; color: CanvasText; cursor: text; }
 input::placeholder { color: GrayText; }
 input[aria-invalid="true"] { color: #c0183c; }
 #error { position: absolute; top: 0; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }
-.value { display: flex; gap: 8px; align-items: center; height: 100%; font: 16px system-ui, sans-serif; }
+.value { flex: 1; display: flex; gap: 8px; align-items: center; height: 100%; font: 16px system-ui, sans-serif; }
 .value output { flex: 1; overflow-wrap: anywhere; }
 button { font: inherit; cursor: pointer; }
 `;

@@ -10,6 +10,7 @@ export type {
   ElementsOptions,
   ElementsReply,
   FieldChange,
+  FieldOptions,
   RevealOptions,
 } from './elements/host.ts';
 export type { VaultFieldElement } from './elements/tags.ts';

@@ -5,6 +5,8 @@ import { openFrame } from './frame/frame.ts';
 import type { FormMessage, ParentMessage } from './frame/messages.ts';
 import { pickLocale, textsOf } from './messages/messages.ts';
 import { clearAddress } from './page/address.ts';
+import { askOnce } from './page/admission.ts';
+import { admitPage } from './page/endpoint.ts';
 import { createForm, type FormContext } from './page/form.ts';
 import { createOwnForm, hasOwnForm } from './page/own-form.ts';
 import { createItemView } from './page/retrieve.ts';
@@ -35,7 +37,7 @@ function mountPart(context: FormContext): Mounted {
   }
   if (isRetrieval(visit)) {
     const view = createItemView(context);
-    view.load();
+    view.start();
     return { element: view.element, wipe: view.wipe, act: () => undefined };
   }
   const form = createForm(context);
@@ -77,13 +79,12 @@ class VaultForm extends HTMLElement {
     );
     document.documentElement.toggleAttribute('data-framed', frame.framed);
     document.title = visit.title ?? document.title;
+    const page = { config, visit, texts: textsOf(locale, frame.framed), ...BROWSER };
     mounted = mountPart({
-      config,
-      visit,
-      texts: textsOf(locale, frame.framed),
+      ...page,
       send: frame.send,
       isFramed: frame.framed,
-      ...BROWSER,
+      admit: askOnce(() => admitPage(page, frame)),
       now: () => new Date(),
     });
     this.replaceChildren(mounted.element);

@@ -9,6 +9,7 @@ import type {
   ElementsFailure,
   ElementsOptions,
   FieldChange,
+  FieldOptions,
   FormEvents,
   FormHandle,
   FormOptions,
@@ -30,7 +31,7 @@ export interface PlaceProps {
   readonly id?: string | undefined;
 }
 /** A single field. */
-export type FieldProps = PlaceProps & Handlers<Omit<ElementsEvents, 'submit'>>;
+export type FieldProps = PlaceProps & FieldOptions & Handlers<Omit<ElementsEvents, 'submit'>>;
 /** The options of `elements()`, and handlers for the events of all fields. */
 export type VaultElementsProps = ElementsOptions &
   Handlers<ElementsEvents> & { readonly children?: ReactNode };
@@ -123,8 +124,8 @@ function openGroup(options: ElementsOptions, reportReady: (isReady: boolean) => 
   });
   return {
     ...group,
-    mount: (place, field) => {
-      const handle = group.mount(place, field);
+    mount: (place, field, more) => {
+      const handle = group.mount(place, field, more);
       fields.set(field, false);
       report();
       const destroy = (): void => {
@@ -163,13 +164,15 @@ export function useVault(): { readonly submit: Elements['submit']; readonly isRe
 function fieldOf(field: FieldChange['field']) {
   return React.forwardRef<ElementHandle, FieldProps>((props, ref) => {
     const { group } = useGroup();
-    return usePlace(group, props, ref, FIELD_EVENTS, (place) => {
+    const { networks } = props;
+    const made = React.useMemo(() => ({ group, networks }), [group, networks]);
+    return usePlace(made, props, ref, FIELD_EVENTS, (place) => {
       const on: Elements['on'] = (name, listener) =>
         (group as Elements).on(
           name,
           (detail) => 'field' in detail && detail.field === field && listener(detail),
         );
-      return group && { ...group.mount(place, field), on };
+      return group && { ...group.mount(place, field, { networks }), on };
     });
   });
 }

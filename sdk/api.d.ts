@@ -311,6 +311,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/capture/{unique_id}/bin/{digits}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ask for the networks of a card
+         * Tells the networks of a card by its first six to eight digits, from the BIN table of the operator, so that a form can offer the choice between two. At most 10 requests a minute from each address.
+         */
+        get: operations["readNetworks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/retrieve": {
         parameters: {
             query?: never;
@@ -348,7 +368,7 @@ export interface paths {
         };
         /**
          * Read through a retrieval endpoint
-         * With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. An unknown endpoint and a wrong secret give the same error.
+         * With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. With the header `X-Vault-Seal-To`, a point of P-256 in base64url, the reply is sealed to it and a page at most 4 MB long. An unknown endpoint and a wrong secret give the same error.
          */
         get: operations["retrieve"];
         put?: never;
@@ -575,6 +595,34 @@ export interface paths {
          *     A credential needs the scope `key:write`.
          */
         post: operations["recoverKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/key/reseal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the progress of a reseal
+         * Returns how many items of a key have been sealed anew.
+         *
+         *     A credential needs the scope `key:read`.
+         */
+        get: operations["readReseal"];
+        put?: never;
+        /**
+         * Seal the items of a key anew
+         * Starts to seal all items of a key under its newest generation, in the background. After a change of the passphrase they stay under the generation that they were stored with, which the new passphrase opens too. Data, times and logs do not change. A repeat while it runs changes nothing; after a pause it goes on.
+         *
+         *     A credential needs the scope `key:write`.
+         */
+        post: operations["resealKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2000,10 +2048,26 @@ export interface components {
              */
             reference?: string;
             /**
-             * Only sealed bodies are taken.
+             * Only sealed bodies are taken, or only sealed replies sent.
              * @constant
              */
             require_sealed?: true;
+            /**
+             * How often the endpoint can be used: successful captures, or replies with data. Then it answers 410 `endpoint_used_up`.
+             * @example 1
+             */
+            max_uses?: number;
+            /** How often it was used; with `max_uses`. */
+            uses?: number;
+            /**
+             * The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.
+             * @example 20/m
+             */
+            rate?: string;
+            /** The origins of pages that may use it. */
+            origins?: string[];
+            /** The path of the reference in a body. */
+            reference_field?: string;
             /** Whether the endpoint can no longer be used: it has expired, or the passphrase of the key has changed. */
             expired: boolean;
         };
@@ -2054,10 +2118,12 @@ export interface components {
             /** When the endpoint expires, to the second; null if it never expires. */
             expires_at: string | null;
             /**
-             * Only sealed bodies are taken.
+             * Only sealed bodies are taken, or only sealed replies sent.
              * @constant
              */
             require_sealed?: true;
+            /** The origins of pages that may use it. */
+            origins?: string[];
         };
         /** The public half of the key of the day. */
         SealingKey: {
@@ -2081,6 +2147,21 @@ export interface components {
              * @example 2026-01-31T12:00:00Z
              */
             expires_at: string;
+        };
+        /** What the first digits of a number tell. */
+        BinNetworks: {
+            /** The networks of the card, that of its number first; two for a card with two brands. */
+            networks: string[];
+            /**
+             * As in the BIN table of the operator.
+             * @example debit
+             */
+            card_type?: string;
+            /**
+             * The country of the issuer.
+             * @example France
+             */
+            country?: string;
         };
         /** What was done. */
         Message: {
@@ -2515,6 +2596,46 @@ export interface components {
              * @example correct-horse-battery-staple-9Zq4
              */
             new_passphrase?: string;
+        };
+        /**
+         * @example {
+         *       "user": "customers-2026",
+         *       "passphrase": "correct-horse-battery-staple-9Zq4"
+         *     }
+         */
+        ResealKey: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
+            /**
+             * The passphrase of the key.
+             * @example correct-horse-battery-staple-9Zq4
+             */
+            passphrase: string;
+        };
+        /** The progress of the last reseal of a key; zeros without one. */
+        ResealProgress: {
+            /** Items of older generations of the key when it began, as far as they are counted. */
+            total: number;
+            /** How many of them are under the newest generation. */
+            done: number;
+            /**
+             * It has stopped: after an hour, with its server, or by a change of the passphrase. A repeat goes on.
+             * @constant
+             */
+            paused?: true;
+            /**
+             * When it was done; items that are damaged stay as they are.
+             * @example 2026-01-31T12:00:00Z
+             */
+            finished_at?: string;
         };
         /** One named transformation of the data. */
         Operation: {
@@ -3698,7 +3819,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -3749,7 +3870,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -3772,7 +3893,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4783,6 +4904,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** `version_mismatch`: The item has changed: its data has another version than `If-Match` names. Nothing was done. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
@@ -4982,6 +5113,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `version_mismatch`: The item has changed: its data has another version than `If-Match` names. Nothing was done. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6163,6 +6304,18 @@ export interface operations {
                 /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
                 /**
+                 * How often the endpoint can be used: successful captures, or replies with data. Then it answers 410 `endpoint_used_up`.
+                 * @example 1
+                 */
+                max_uses?: number;
+                /**
+                 * The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.
+                 * @example 20/m
+                 */
+                rate?: string;
+                /** The origins of pages that may use the endpoint, such as `https://shop.example`; comma-separated in a query. `http` only on your own machine; `null` for pages without an origin. Pages of other origins get `origin_not_allowed`, programs do not. */
+                origins?: string[];
+                /**
                  * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
                  * @example full
                  */
@@ -6181,6 +6334,11 @@ export interface operations {
                 smart_parse?: boolean;
                 /** Whether only sealed bodies are taken, which nothing between sender and vault can read. Others get `sealing_required`. */
                 require_sealed?: boolean;
+                /**
+                 * The path of the reference in a body as it was sent, such as `data.order.id`: a text or an integer of at most 255 characters. Where it is missing, empty or null, `reference` applies; the `reference` of a request wins. Not together with `token`.
+                 * @example metadata.customer
+                 */
+                reference_field?: string;
                 /** Whether an item that is stored already is replaced; otherwise its token is refused. */
                 overwrite?: boolean;
                 /**
@@ -6384,6 +6542,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
              */
             400: {
                 headers: {
@@ -6394,7 +6554,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong. */
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             *
+             *     `origin_not_allowed`: This endpoint is not for pages of this origin.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6404,7 +6568,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            /**
+             * `endpoint_gone`: This endpoint has expired or was stopped.
+             *
+             *     `endpoint_used_up`: This endpoint was used as often as its owner allows.
+             */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6545,6 +6713,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
@@ -6563,6 +6733,8 @@ export interface operations {
              *
              *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
              *
+             *     `reference_sensitive`: The member that `reference_field` names holds a card number, which no reference may be. Nothing was stored.
+             *
              *     `sealing_required`: This endpoint only takes sealed bodies.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
@@ -6578,6 +6750,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             *
+             *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
              *     `not_allowed`: This account or credential is not allowed to do this.
              *
@@ -6625,7 +6799,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            /**
+             * `endpoint_gone`: This endpoint has expired or was stopped.
+             *
+             *     `endpoint_used_up`: This endpoint was used as often as its owner allows.
+             */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6896,6 +7074,124 @@ export interface operations {
             };
         };
     };
+    readNetworks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the endpoint, unique over all accounts.
+                 * @example customers-2026
+                 */
+                unique_id: string;
+                /**
+                 * The first six to eight digits of the number.
+                 * @example 41111111
+                 */
+                digits: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Ask for the networks of a card */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BinNetworks"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             *
+             *     `origin_not_allowed`: This endpoint is not for pages of this origin.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_gone`: This endpoint has expired or was stopped.
+             *
+             *     `endpoint_used_up`: This endpoint was used as often as its owner allows.
+             */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listRetrieveEndpoints: {
         parameters: {
             query?: {
@@ -7051,6 +7347,18 @@ export interface operations {
                 /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
                 /**
+                 * How often the endpoint can be used: successful captures, or replies with data. Then it answers 410 `endpoint_used_up`.
+                 * @example 1
+                 */
+                max_uses?: number;
+                /**
+                 * The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.
+                 * @example 20/m
+                 */
+                rate?: string;
+                /** The origins of pages that may use the endpoint, such as `https://shop.example`; comma-separated in a query. `http` only on your own machine; `null` for pages without an origin. Pages of other origins get `origin_not_allowed`, programs do not. */
+                origins?: string[];
+                /**
                  * Limits the scope of the endpoint to this token.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
@@ -7062,6 +7370,8 @@ export interface operations {
                 reference?: string;
                 /** Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field. */
                 mask_fields?: string[];
+                /** Whether only sealed replies are sent, which nothing between vault and reader can read. Other readers get `sealing_required`. */
+                require_sealed?: boolean;
                 /**
                  * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
@@ -7258,6 +7568,10 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `sealing_required`: This endpoint only takes sealed bodies.
+             *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
@@ -7275,6 +7589,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             *
+             *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
              *     `endpoint_out_of_scope`: This endpoint does not have access to the requested item.
              */
@@ -7301,7 +7617,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            /**
+             * `endpoint_gone`: This endpoint has expired or was stopped.
+             *
+             *     `endpoint_used_up`: This endpoint was used as often as its owner allows.
+             */
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9785,6 +10105,283 @@ export interface operations {
              * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `recovery_refused`: These shares do not open this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readReseal: {
+        parameters: {
+            query: {
+                /**
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read the progress of a reseal */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResealProgress"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resealKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResealKey"];
+            };
+        };
+        responses: {
+            /** Seal the items of a key anew */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResealProgress"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
                 headers: {
@@ -16954,7 +17551,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b

@@ -34,7 +34,7 @@ export type {
 } from './calls/event.ts';
 export type { FormCalls } from './calls/form.ts';
 export type { JobCalls } from './calls/job.ts';
-export type { KeyCalls } from './calls/key.ts';
+export type { KeyCalls, ReadReseal, ResealKey, ResealProgress } from './calls/key.ts';
 export type { ProxyCalls } from './calls/proxy.ts';
 export type {
   CreateRecovery,
@@ -46,7 +46,7 @@ export type {
 } from './calls/recovery.ts';
 export { type Relay, type RelayOptions, type RelayTarget, vaultPlaceholder } from './calls/relay.ts';
 export type { RetrieveCalls } from './calls/retrieve.ts';
-export { type RetrieveClient, retrieveClient } from './calls/retrieve-client.ts';
+export { type RetrieveClient, type RetrieveOptions, retrieveClient } from './calls/retrieve-client.ts';
 export type { RuleCalls } from './calls/rule.ts';
 export type { UtilityCalls } from './calls/utility.ts';
 export type { VaultCalls } from './calls/vault.ts';

@@ -14,6 +14,7 @@ const document = buildOpenApi(API, 'https://vault.test');
 const OPEN: Readonly<Record<string, AuthRule>> = {
   'POST /v1/capture/{unique_id}': 'capture_secret',
   'GET /v1/capture/{unique_id}': 'capture_secret',
+  'GET /v1/capture/{unique_id}/bin/{digits}': 'capture_secret',
   'GET /v1/capture/{unique_id}/sealing-key': 'public',
   'GET /v1/retrieve/{unique_id}': 'retrieve_secret',
   'GET /v1/retrieve/iframe/{form_id}': 'public',

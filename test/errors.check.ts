@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ERRORS } from '../server/core/error-table.ts';
 import { isErrorCode, VaultError } from '../server/core/errors.ts';
 
-const STATUSES = [400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 502, 503, 504];
+const STATUSES = [400, 401, 403, 404, 405, 409, 410, 412, 413, 429, 500, 502, 503, 504];
 const entries = Object.entries(ERRORS);
 
 test('every code is snake_case, has a status of the contract and full sentences', () => {

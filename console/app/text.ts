@@ -208,6 +208,16 @@ export const T = {
       capture: 'What is captured is stored under it, such as a number of an order.',
       retrieve: 'Only items of this reference can be read.',
     },
+    maxUses: 'Uses',
+    maxUsesHint: {
+      capture: 'How many captures it takes, such as 1. Unlimited if left empty.',
+      retrieve: 'How often it shows data, such as 1. Unlimited if left empty.',
+    },
+    rate: 'Rate',
+    rateHint: 'Requests of each address, such as 20/m (s, m or h).',
+    origins: 'Origins',
+    originsHint:
+      'The pages that may use it, such as https://shop.example, comma-separated. All if left empty.',
     tokenHint: {
       capture: 'Adds to this item, such as a code for a stored card. Empty: makes new items.',
       retrieve: 'Only this item can be read. Without it the form needs the token in its link.',

@@ -102,12 +102,17 @@ function Create({ session, kind, of, after }: CreateProps) {
     return <NewEndpoint kind={kind} {...made} />;
   }
   const create = async ({ needed, text, list, duration }: Entered): Promise<void> => {
+    const uses = text('max_uses');
+    const allowed = list('origins');
     const shared = {
       user: of?.user ?? needed('user'),
       passphrase: needed('passphrase'),
       unique_id: text('unique_id'),
       ttl: duration('ttl'),
       reference: of ? of.reference : text('reference'),
+      max_uses: uses === undefined ? undefined : Number(uses),
+      rate: text('rate'),
+      ...(allowed.length > 0 && { origins: allowed }),
     };
     const masks = list('mask_fields');
     const limits = { token: of?.token ?? text('token'), ...(masks.length > 0 && { mask_fields: masks }) };
@@ -141,9 +146,14 @@ function Create({ session, kind, of, after }: CreateProps) {
         },
         { name: 'ttl', label: T.endpoints.ttl, hint: T.endpoints.ttlHint },
         ...(of ? [] : limitsOf(kind)),
-        ...(kind === 'retrieve'
-          ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint, isMore: true }]
-          : []),
+        ...[
+          { name: 'max_uses', label: T.endpoints.maxUses, hint: T.endpoints.maxUsesHint[kind] },
+          { name: 'rate', label: T.endpoints.rate, hint: T.endpoints.rateHint },
+          { name: 'origins', label: T.endpoints.origins, hint: T.endpoints.originsHint },
+          ...(kind === 'retrieve'
+            ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint }]
+            : []),
+        ].map((field) => ({ ...field, isMore: true })),
       ]}
       send={of ? T.endpoints.makeLink : T.endpoints.create}
       onSend={create}

@@ -22,7 +22,8 @@ function oneOf<Word extends string>(value: unknown, words: readonly [Word, ...Wo
   return words.find((word) => word === value) ?? words[0];
 }
 
-function texts(value: unknown): string[] {
+/** The texts of a list. */
+export function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 }
 

@@ -22,6 +22,8 @@ export interface FormOptions {
   readonly testing?: boolean | undefined;
   /** The form's language, such as `de` or `de-AT`. By default that of the form, otherwise of the browser. */
   readonly locale?: string | undefined;
+  /** True if the networks of a card that has two are offered; the choice is stored as `network`. */
+  readonly networks?: boolean | undefined;
   /** Texts that are stored in addition to the fields; only for capture endpoints. */
   readonly extraData?: Readonly<Record<string, string>> | undefined;
   /** The accessible name of the frame. */
@@ -53,12 +55,13 @@ const NAMES: Readonly<Record<keyof FormOptions, 'string' | 'boolean' | 'object'>
   title: 'string',
   testing: 'boolean',
   locale: 'string',
+  networks: 'boolean',
   extraData: 'object',
   label: 'string',
 };
 
 /** Parameters of the form's page, which `extraData` must not set. */
-const RESERVED = ['unique_id', 'secret', 'token', 'reference', 'title', 'testing', 'locale'];
+const RESERVED = ['unique_id', 'secret', 'token', 'reference', 'title', 'testing', 'locale', 'networks'];
 const DANGEROUS = ['__proto__', 'constructor', 'prototype'];
 /** The URL of an endpoint, absolute or relative to the service. */
 const ENDPOINT_URL = /^(?<base>https?:\/\/[^?#\\\s]+)?\/v1\/(?<mode>capture|retrieve)\/(?<id>[^/?#\\\s]+)$/;
@@ -212,7 +215,7 @@ function baseUrlOf(base: string | undefined): URL {
 
 /** The fragment of the frame's address. */
 function fragmentOf(options: FormOptions, id: string): string {
-  const { secret, token, reference, locale, extraData = {} } = options;
+  const { secret, token, reference, locale, networks = false, extraData = {} } = options;
   const parameters = new URLSearchParams({ unique_id: id, secret });
   const add = (name: string, value: string | undefined): void => {
     if (value !== undefined && value !== '') {
@@ -222,6 +225,7 @@ function fragmentOf(options: FormOptions, id: string): string {
   add('token', token);
   add('reference', reference);
   add('locale', locale?.toLowerCase().replace(/[-_].*$/, ''));
+  add('networks', networks ? 'true' : '');
   for (const [name, value] of Object.entries(extraData)) {
     if (name === '' || RESERVED.includes(name) || DANGEROUS.includes(name)) {
       reject(`The option "extraData" may not have a member "${name}".`);

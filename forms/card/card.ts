@@ -8,6 +8,7 @@ import type { FormField } from '../fields/field.ts';
 import { editNumber, pickNumber } from '../fields/number-input.ts';
 import { checkCardNumber, checkCode, checkExpiry, checkName } from '../fields/validate.ts';
 import { createCardArt } from './art.ts';
+import { createNetworkField } from './network.ts';
 import { createFields, type FieldSketch, type FormPart, type FormPartContext, isVisible } from './parts.ts';
 
 /** The network with four digits on the front. */
@@ -72,6 +73,8 @@ export function createCard(context: FormPartContext): FormPart {
   const brandBox = h('span', { class: 'vf-adornment' });
   const codeBox = h('span', { class: 'vf-adornment' });
   const art = settings.hide_card ? undefined : createCardArt(context.texts, settings.highlight_fields);
+  const network = createNetworkField(context.texts, context.announce);
+  const lookUp = context.lookUp(network.offer);
   let fields: readonly FormField[] = [];
   // The network whose marks are shown.
   let shown: string | undefined;
@@ -79,7 +82,9 @@ export function createCard(context: FormPartContext): FormPart {
   // Called after every change of a field; the marks are only replaced when the network changes.
   const changed = (): void => {
     const number = value('card_number');
-    const brand = brandOf(digitsOf(number));
+    const digits = digitsOf(number);
+    const brand = brandOf(digits);
+    lookUp(digits);
     if (brand !== shown) {
       shown = brand;
       brandBox.replaceChildren(brandMark(brand));
@@ -97,7 +102,8 @@ export function createCard(context: FormPartContext): FormPart {
   );
   changed();
   return {
-    fields,
+    // Beside the number, as the choice depends on it.
+    fields: fields.flatMap((field) => (field.plan.name === 'card_number' ? [field, network] : [field])),
     ...(art === undefined ? {} : { art }),
     posted: () => {
       const number = value('card_number');
@@ -109,6 +115,7 @@ export function createCard(context: FormPartContext): FormPart {
         expiry: value('expiry'),
         ...expiryParts(value('expiry')),
         card_type: brandOf(digits),
+        network: network.value(),
         last_four: digits.slice(-4),
       };
     },

@@ -12,6 +12,8 @@ export interface FormPartContext {
   readonly now: () => Date;
   /** Announces a text to screen readers. */
   readonly announce: (message: string) => void;
+  /** Asks for the networks of a card; the returned function receives the digits of its number while it is entered. */
+  readonly lookUp: (offer: (networks: readonly string[]) => void) => (digits: string) => void;
 }
 
 /** The fields of a form in order, and the object that they are posted as; empty members are removed later. */

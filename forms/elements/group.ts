@@ -17,6 +17,8 @@ export interface Member {
   /** Shows the error; false if there is one. */
   readonly check: () => boolean;
   readonly clear: () => void;
+  /** True once the page around is known to be one that may use the endpoint. */
+  isAdmitted: boolean;
   /** True while this field sends for the group. Stored in its frame alone, so that it ends with the frame. */
   isSending: boolean;
   /** The attempt without a reply. All fields keep it, so that any of them can repeat it. */

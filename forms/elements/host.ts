@@ -30,6 +30,14 @@ export interface RevealOptions extends Omit<ElementsOptions, 'metadata'> {
   readonly token: string;
   /** The member of the item, by default `card_number`. */
   readonly field?: string | undefined;
+  /** True if the value is read sealed, so that nothing between the frame and the vault can read it; needs https. */
+  readonly seal?: boolean | undefined;
+}
+
+/** Options of a single field. */
+export interface FieldOptions {
+  /** Of `card-number`: offers the networks of a card that has two, and stores the choice as `network`. */
+  readonly networks?: boolean | undefined;
 }
 
 /** A change of a field. */
@@ -45,6 +53,8 @@ export interface FieldChange {
   readonly error: string;
   /** The same in the language of the group, as the field announces it to screen readers. */
   readonly message: string;
+  /** The networks that are offered for a card number; empty unless there are several. */
+  readonly networks: readonly string[];
 }
 
 /** The events of a group. */
@@ -72,7 +82,7 @@ export interface ElementHandle {
 /** A group of fields. */
 export interface Elements {
   /** Puts a field into an element, or into the first that a selector finds. */
-  mount(element: Element | string, field: ElementField): ElementHandle;
+  mount(element: Element | string, field: ElementField, options?: FieldOptions): ElementHandle;
   /** Stores the values of all fields, once all are ready. Rejects with `{ status, code }`. */
   submit(): Promise<ElementsReply>;
   /** Calls the listener at every such event, until the function that is returned is called. */
@@ -124,7 +134,10 @@ function watch(frame: FrameHandle, field: ElementField, sending: Sending, report
     sending.restart(frame);
     report('ready', { field });
   });
-  frame.on('change', (change) => report('change', { field, ...change } as FieldChange));
+  frame.on('change', ({ networks = '', ...change }) => {
+    const offered = networks.split(' ').filter((network) => network !== '');
+    report('change', { field, ...change, networks: offered } as FieldChange);
+  });
   frame.on('focus', () => report('focus', { field }));
   frame.on('blur', () => report('blur', { field }));
   // Before the report, so that a listener can send again.
@@ -170,7 +183,7 @@ export function createElements(
   const sending = createSending(frames, (field, failure) => report('error', { field, ...failure }));
   return {
     on,
-    mount: (element, field) => {
+    mount: (element, field, { networks = false } = {}) => {
       if (!ELEMENT_FIELDS.includes(field)) {
         throw new TypeError(`There is no field "${field}". There are: ${ELEMENT_FIELDS.join(', ')}.`);
       }
@@ -180,7 +193,10 @@ export function createElements(
           'A field cannot be in a shadow root, where the others of its group do not find it.',
         );
       }
-      const plan = planElement(options, base, { group, field, label: field.replace('-', ' ') });
+      const plan = planElement(options, base, {
+        ...{ group, field, label: field.replace('-', ' ') },
+        ...(networks && { networks: 'true' }),
+      });
       const frame = mountFrame(container, plan, FRAME_EVENTS);
       frames.set(frame, field);
       fill(frame);
@@ -211,11 +227,14 @@ export function createElements(
 
 /** Shows one value of a stored item, with buttons to show and to copy it. The page around never gets it. */
 export function createReveal(
-  { field = 'card_number', ...options }: RevealOptions,
+  { field = 'card_number', seal = false, ...options }: RevealOptions,
   base: string | undefined,
   container: Element,
 ): FrameHandle {
-  const more = { group: newKey(), field: 'reveal', shows: field, label: field.replaceAll('_', ' ') };
+  const more = {
+    ...{ group: newKey(), field: 'reveal', shows: field, label: field.replaceAll('_', ' ') },
+    ...(seal && { seal: 'true' }),
+  };
   const frame = mountFrame(container, planElement(options, base, more), FRAME_EVENTS);
   fill(frame);
   return frame;

@@ -4,7 +4,8 @@ import { hiddenText, isMasked, shownText } from '../fields/mask.ts';
 import type { Frame } from '../frame/frame.ts';
 import type { Texts } from '../messages/en.ts';
 import { copyText } from '../page/copy.ts';
-import { BROWSER, call, callUrl } from '../page/submit.ts';
+import { readRetrieval } from '../page/sealed.ts';
+import { BROWSER } from '../page/submit.ts';
 import { wipeWhenLeft } from '../page/wipe.ts';
 import type { ElementVisit } from './visit.ts';
 
@@ -37,12 +38,13 @@ export async function showValue(
   texts: Texts,
   frame: Pick<Frame, 'send'>,
 ): Promise<void> {
-  const { unique_id, secret, token, reference, shows } = visit;
+  const { unique_id, secret, token, reference, shows, isSealed } = visit;
   const shown = h('output', { dir: 'auto' });
   const toggle = h('button', { type: 'button', 'aria-pressed': 'false', disabled: true }, texts.show);
   const copy = h('button', { type: 'button', disabled: true }, texts.copy);
-  const url = callUrl(location.origin, 'retrieve', unique_id, { token, reference });
-  const outcome = await call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, BROWSER);
+  const endpoint = { api: location.origin, unique_id, secret };
+  const query = { token, reference, form_type: undefined };
+  const outcome = await readRetrieval(endpoint, query, isSealed, BROWSER);
   if ('failure' in outcome) {
     const { status, code } = outcome.failure;
     frame.send({ type: 'vault.error', status, code });

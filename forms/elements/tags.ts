@@ -24,9 +24,10 @@ interface Makers {
 
 /** Attributes for the options of a whole group, which the element with the secret gives. */
 const GROUP_ATTRIBUTES: readonly string[] = ['reference', 'metadata', 'locale', 'theme', 'base-url'];
+const NETWORKS = 'networks';
 const FIELD_ATTRIBUTES: readonly string[] = ['url', 'secret', ...GROUP_ATTRIBUTES];
 const REVEAL_ATTRIBUTES: readonly string[] = [
-  ...['url', 'secret', 'token', 'reference', 'field', 'locale', 'theme', 'base-url'],
+  ...['url', 'secret', 'token', 'reference', 'field', 'seal', 'locale', 'theme', 'base-url'],
 ];
 
 /** Servers that render pages have no elements. */
@@ -179,9 +180,15 @@ function relay(elements: Elements, field: ElementField, element: Element): (() =
   ];
 }
 
+/** True for an attribute that is there, unless it says `false`. */
+function isOn(element: Element, name: string): boolean {
+  return ![null, 'false'].includes(element.getAttribute(name));
+}
+
 function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldElement {
+  const known = field === 'card-number' ? [...FIELD_ATTRIBUTES, NETWORKS] : FIELD_ATTRIBUTES;
   return class extends MovableElement implements VaultFieldElement {
-    static observedAttributes = FIELD_ATTRIBUTES;
+    static observedAttributes = known;
     #handle: ElementHandle | undefined;
     /** Kept while the element is outside the page, so that the last field of a group still has its options. */
     #place: Place | undefined;
@@ -189,15 +196,21 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
     /** The options that this element has given to its group. */
     #given = '';
     #ends: (() => void)[] = [];
+    #hasNetworks = false;
     readonly #join = (elements: Elements): void => this.#mount(elements);
 
     enter(secret: string | undefined, isNew: boolean): void {
       const url = text(this, 'url') ?? '';
+      const hasNetworks = isOn(this, NETWORKS);
       if (url !== this.#url) {
         this.leave();
         this.#place = undefined;
         this.#given = '';
+      } else if (hasNetworks !== this.#hasNetworks) {
+        // It joins its group again, with another frame.
+        this.leave();
       }
+      this.#hasNetworks = hasNetworks;
       const place = places.get(url) ??
         this.#place ?? { ...{ elements: undefined, options: '', joins: new Set() } };
       places.set(url, place);
@@ -217,7 +230,7 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
       const isFirst = [...(joins ?? [])][0] === this.#join;
       const isUsed = elements === undefined || options === this.#given;
       return {
-        known: FIELD_ATTRIBUTES,
+        known,
         missing: [
           ...(this.#url === '' ? ['url'] : []),
           ...(elements === undefined && isFirst && !hasSecret ? ['secret'] : []),
@@ -262,7 +275,7 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
     #mount(elements: Elements): void {
       this.#unmount();
       this.style.display ||= 'block';
-      this.#handle = elements.mount(this, field);
+      this.#handle = elements.mount(this, field, { networks: this.#hasNetworks });
       this.#ends = relay(elements, field, this);
     }
   };
@@ -276,15 +289,15 @@ function revealClass({ reveal }: Makers): new () => HTMLElement {
 
     enter(secret: string | undefined): void {
       const options = optionsOf(this, secret);
-      const [token, field] = [text(this, 'token'), text(this, 'field')];
-      const shown = JSON.stringify([options, token, field]);
+      const [token, field, seal] = [text(this, 'token'), text(this, 'field'), isOn(this, 'seal')];
+      const shown = JSON.stringify([options, token, field, seal]);
       if (shown !== this.#shown) {
         this.leave();
       }
       this.#shown = shown;
       if (this.#frame === undefined && options !== undefined && token !== undefined) {
         this.style.display ||= 'block';
-        this.#frame = reveal({ ...options, token, field }, this);
+        this.#frame = reveal({ ...options, token, field, seal }, this);
         this.#frame.on('ready', (detail) => this.dispatchEvent(new CustomEvent('vault-ready', { detail })));
         this.#frame.on('error', (detail) => this.dispatchEvent(new CustomEvent('vault-error', { detail })));
       }

@@ -16,6 +16,10 @@ export interface ElementVisit {
   readonly token: string | undefined;
   /** The member of the item that a reveal shows. */
   readonly shows: string;
+  /** Of a reveal: only a sealed reply is taken. */
+  readonly isSealed: boolean;
+  /** Of a card number: the networks of a card are asked for, and offered where there are several. */
+  readonly hasNetworks: boolean;
   readonly theme: Readonly<Record<string, unknown>>;
 }
 
@@ -28,6 +32,7 @@ export function readElementVisit(hash: string): ElementVisit {
     ...{ unique_id: text('unique_id') ?? '', secret: text('secret') ?? '' },
     ...{ reference: text('reference'), metadata: text('metadata'), locale: text('locale') },
     ...{ token: text('token'), shows: text('shows') ?? 'card_number' },
+    ...{ isSealed: text('seal') !== undefined, hasNetworks: text('networks') !== undefined },
     theme: members(parse(text('theme') ?? '')),
   };
 }

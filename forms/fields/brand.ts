@@ -55,9 +55,10 @@ export function brandOf(digits: string): string {
   return found;
 }
 
-/** The name of a network for people; its identifier with a capital letter if it has none. */
+/** The name of a network for people; its identifier with capital letters if it has none. */
 export function brandName(brand: string): string {
-  return NICE[brand] ?? brand.charAt(0).toUpperCase() + brand.slice(1);
+  const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+  return NICE[brand] ?? brand.split('-').map(capital).join(' ');
 }
 
 /** The lengths of a network's numbers; all lengths of card numbers for an unknown network. */

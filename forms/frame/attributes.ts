@@ -15,6 +15,7 @@ const TEXTS = {
 const SWITCHES = {
   testing: 'testing',
   'forms-host': 'formsHost',
+  networks: 'networks',
 } as const satisfies Readonly<Record<string, keyof FormOptions>>;
 
 /** The attributes that make another form when they change. */

@@ -4,6 +4,8 @@ import { type FormMessage, isParentMessage, type ParentMessage } from './message
 
 /** Success and failure wait this long for the page around to say who it is. */
 const HELLO_MS = 500;
+/** Time in which its first message has to come where the browser does not tell its origin. */
+const ORIGIN_MS = 5_000;
 
 /** The used members of the window of the page around. */
 interface Peer {
@@ -28,6 +30,8 @@ export interface FrameDeps {
 export interface Frame {
   readonly framed: boolean;
   send(message: FormMessage): void;
+  /** The origin of the page around: that of its window, otherwise that of its first message; `null` for an opaque one. */
+  origin(): Promise<string | undefined>;
 }
 
 /** An origin that messages can be addressed to; opaque ones are `null`. */
@@ -61,6 +65,10 @@ export function openFrame(
       parent.postMessage(message, origin);
     }
   };
+  let meet: (origin: string) => void = () => undefined;
+  const met = new Promise<string>((resolve) => {
+    meet = resolve;
+  });
   const flush = (): void => {
     const messages = waiting;
     waiting = [];
@@ -71,6 +79,7 @@ export function openFrame(
     if (message === undefined) {
       return;
     }
+    meet(event.origin);
     if (message.type === 'vault.hello') {
       target = isOrigin(event.origin) ? event.origin : target;
       flush();
@@ -79,6 +88,14 @@ export function openFrame(
   });
   return {
     framed,
+    origin: () => {
+      const told = ancestors?.[0];
+      // A browser may tell `null` for a page that does not want to be known.
+      const late = new Promise<string | undefined>((resolve) => {
+        own.setTimeout(() => resolve(told), ORIGIN_MS);
+      });
+      return isOrigin(told) ? Promise.resolve(told) : Promise.race([met, late]);
+    },
     send: (message) => {
       const open = message.type === 'vault.ready' || message.type === 'vault.height';
       if (!framed) {

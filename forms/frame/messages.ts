@@ -1,6 +1,6 @@
 /**
  * The messages between a form page and the page around it, for both sides. No message contains a field's value. The
- * guards accept a message only with exactly the members of its type, as own and plain values.
+ * guards accept a message only with the members of its type, as own and plain values.
  */
 
 /** A message of the form page. `height` is in CSS pixels; `status` is 0 without a reply. */
@@ -22,6 +22,8 @@ export type FormMessage =
       readonly error: string;
       /** The text of the error in the language of the field. */
       readonly message: string;
+      /** The networks that are offered, with spaces between; only of a field that offers some. */
+      readonly networks?: string;
     }
   | { readonly type: 'vault.focus' }
   | { readonly type: 'vault.blur' }
@@ -38,14 +40,15 @@ export type ParentMessage =
   | { readonly type: 'vault.validate' }
   | { readonly type: 'vault.send'; readonly fields: string };
 
-type Shape = Readonly<Record<string, 'string' | 'number'>>;
+/** The type of each member; one with `?` may be left out. */
+type Shape = Readonly<Record<string, 'string' | 'number' | 'string?'>>;
 
 const FRAME_SHAPES: Readonly<Record<FormMessage['type'], Shape>> = {
   'vault.ready': {},
   'vault.height': { height: 'number' },
   'vault.success': { token: 'string', reference: 'string', user: 'string' },
   'vault.error': { status: 'number', code: 'string' },
-  'vault.change': { state: 'string', brand: 'string', error: 'string', message: 'string' },
+  'vault.change': { state: 'string', brand: 'string', error: 'string', message: 'string', networks: 'string?' },
   'vault.focus': {},
   'vault.blur': {},
   'vault.enter': {},
@@ -76,12 +79,12 @@ function fits(value: unknown, shapes: Readonly<Record<string, Shape>>): boolean 
   const shape = shapes[type] ?? {};
   const names = Reflect.ownKeys(value).filter((name) => name !== 'type');
   return (
-    names.length === Object.keys(shape).length &&
+    Object.keys(shape).every((name) => shape[name] === 'string?' || names.includes(name)) &&
     names.every(
       (name) =>
         typeof name === 'string' &&
         Object.hasOwn(shape, name) &&
-        typeof value[name] === shape[name] &&
+        typeof value[name] === shape[name]?.replace('?', '') &&
         (shape[name] !== 'number' || Number.isFinite(value[name])),
     )
   );

@@ -10,6 +10,7 @@ export const DE: Texts = {
   routing_number: 'Bankleitzahl (Routing)',
   account_type: 'Kontoart',
   account_holder: 'Kontoinhaber',
+  network: 'Kartenmarke',
   iban: 'IBAN',
   checking: 'Girokonto',
   savings: 'Sparkonto',
@@ -61,6 +62,7 @@ export const DE: Texts = {
   close: 'Fertig',
   entered: 'Eingegebene Ziffern: {n}',
   loading: 'Wird geladen…',
+  open: 'Details anzeigen',
   show: 'Anzeigen',
   hide: 'Verbergen',
   copy: 'Kopieren',
@@ -69,6 +71,8 @@ export const DE: Texts = {
   e_network: 'Keine Verbindung. Nichts ist verloren, bitte versuchen Sie es erneut.',
   e_gone:
     '[Dieser Link/Dieses Formular] ist abgelaufen. Bitte [fordern Sie einen neuen an/laden Sie die Seite neu].',
+  e_used:
+    '[Dieser Link/Dieses Formular] wurde schon benutzt. Bitte [fordern Sie einen neuen an/laden Sie die Seite neu].',
   e_refused:
     '[Dieser Link/Dieses Formular] ist nicht gültig. Bitte [fordern Sie einen neuen an/laden Sie die Seite neu].',
   e_invalid: 'Einige Angaben wurden nicht angenommen. Bitte prüfen Sie sie.',

@@ -9,6 +9,7 @@ export const EN = {
   routing_number: 'Routing number',
   account_type: 'Account type',
   account_holder: 'Account holder',
+  network: 'Card network',
   iban: 'IBAN',
   // Types of bank accounts.
   checking: 'Checking',
@@ -67,6 +68,7 @@ export const EN = {
   entered: 'Digits entered: {n}',
   // The view of a stored item.
   loading: 'Loading…',
+  open: 'Show details',
   show: 'Show',
   hide: 'Hide',
   copy: 'Copy',
@@ -75,6 +77,7 @@ export const EN = {
   // Failures of requests; `failure-text.ts` chooses between them.
   e_network: 'No connection. Nothing is lost: please try again.',
   e_gone: 'This [link/form] has expired. Please [ask for a new one/reload the page].',
+  e_used: 'This [link/form] has been used already. Please [ask for a new one/reload the page].',
   e_refused: 'This [link/form] is not valid. Please [ask for a new one/reload the page].',
   e_invalid: 'Some of the details were not accepted. Please check them.',
   e_test: 'Test card numbers cannot be used here.',

@@ -1,8 +1,10 @@
+import { canSeal } from '../../sdk/seal/seal.ts';
 import { advise } from '../base/advise.ts';
+import { type Admission, admitted, type PageAround } from './admission.ts';
 import { UNCONNECTED } from './failure-text.ts';
-import { checkCapture, type EndpointAddress, postCapture } from './sealed.ts';
+import { checkCapture, postCapture, readRetrieval } from './sealed.ts';
 import type { PageContext } from './shell.ts';
-import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome } from './submit.ts';
+import type { AttemptKeys, CallDeps, EndpointAddress, Outcome } from './submit.ts';
 
 /** The endpoint of the visit, if it has one. */
 export function addressOf({
@@ -12,15 +14,24 @@ export function addressOf({
   return unique_id === undefined || secret === undefined ? undefined : { api: config.api, unique_id, secret };
 }
 
-/** Posts a body. The same body has the same idempotency key until its outcome is known. */
+/** Asks for the state of the endpoint, unless the page around may not use it. */
+export async function admitPage(context: PageContext & CallDeps, around: PageAround): Promise<Outcome> {
+  return admitted(await checkEndpoint(context), around, context.config.api);
+}
+
+/** Posts a body, unless the page around may not use the endpoint. The same body has the same idempotency key until its outcome is known. */
 export async function storeBody(
-  context: PageContext & CallDeps,
+  context: PageContext & CallDeps & Admission,
   body: string,
   attempts: AttemptKeys,
 ): Promise<Outcome> {
   const endpoint = addressOf(context);
   if (endpoint === undefined) {
     return { failure: UNCONNECTED };
+  }
+  const state = context.isFramed ? await context.admit() : undefined;
+  if (state !== undefined && 'failure' in state) {
+    return state;
   }
   const query = { reference: context.visit.reference, form_type: context.config.form_type };
   const outcome = await postCapture(endpoint, query, body, attempts, context);
@@ -38,7 +49,7 @@ function adviseUnreachable({ config: { api, testing } }: PageContext, outcome: O
 }
 
 /** Checks that the endpoint of the visit accepts data. */
-export async function checkEndpoint(context: PageContext & CallDeps): Promise<Outcome> {
+async function checkEndpoint(context: PageContext & CallDeps): Promise<Outcome> {
   const endpoint = addressOf(context);
   return endpoint === undefined
     ? { failure: UNCONNECTED }
@@ -52,9 +63,6 @@ export async function readItem(context: PageContext & CallDeps): Promise<Outcome
   if (endpoint === undefined || token === undefined) {
     return { failure: UNCONNECTED };
   }
-  const { api, unique_id, secret } = endpoint;
   const query = { token, reference, form_type: context.config.form_type };
-  const url = callUrl(api, 'retrieve', unique_id, query);
-  const headers = { 'X-Vault-Retrieve-Secret': secret };
-  return adviseUnreachable(context, await call(url, { headers }, context));
+  return adviseUnreachable(context, await readRetrieval(endpoint, query, canSeal(), context));
 }

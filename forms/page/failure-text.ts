@@ -16,6 +16,8 @@ const BY_CODE: Readonly<Record<string, keyof Texts>> = {
   test_card: 'e_test',
   endpoint_gone: 'e_gone',
   endpoint_refused: 'e_refused',
+  endpoint_used_up: 'e_used',
+  origin_not_allowed: 'e_refused',
   endpoint_out_of_scope: 'e_refused',
   sealing_required: 'e_refused',
   reference_required: 'e_missing',

@@ -12,8 +12,10 @@ import { createKeypad, isInKeypad } from '../fields/keypad.ts';
 import type { FormMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
-import { addressOf, checkEndpoint, storeBody } from './endpoint.ts';
+import { type Admission, ORIGIN_NOT_ALLOWED } from './admission.ts';
+import { addressOf, storeBody } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
+import { createNetworkLookup } from './networks.ts';
 import type { PageContext } from './shell.ts';
 import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
 import { createFormView, type FormView } from './view.ts';
@@ -41,11 +43,9 @@ export function callBack(name: 'success' | 'error', value: unknown): void {
   }
 }
 
-export interface FormContext extends PageContext, CallDeps {
+export interface FormContext extends PageContext, CallDeps, Admission {
   readonly now: () => Date;
   readonly send: (message: FormMessage) => void;
-  /** True if there is a page around. */
-  readonly isFramed: boolean;
 }
 
 /** The form as the page uses it. */
@@ -148,7 +148,7 @@ export function report({ status, code, error }: CallFailure, { send }: FormConte
 }
 
 /** Errors that no later attempt can change. */
-const ENDED = ['endpoint_gone', 'endpoint_refused'];
+const ENDED = ['endpoint_gone', 'endpoint_refused', 'endpoint_used_up', ORIGIN_NOT_ALLOWED];
 
 /**
  * Checks the endpoint, so that no card is typed into a form that cannot store it. A final error is shown in place of the
@@ -177,7 +177,7 @@ function watchEnd(
       report(failure, context);
     }
   };
-  void checkEndpoint(context).then(end);
+  void context.admit().then(end);
   return () => ended;
 }
 
@@ -215,7 +215,14 @@ function showStored(reply: unknown, context: FormContext, view: FormView): void 
 /** Creates the form. */
 export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
-  const fields = createFields({ ...context, announce: (message) => view.announce(message) });
+  const fields = createFields({
+    ...context,
+    announce: (message) => view.announce(message),
+    lookUp: (offer) => {
+      const to = context.visit.networks === 'true' ? addressOf(context) : undefined;
+      return createNetworkLookup(to, context, offer);
+    },
+  });
   const view: FormView = createFormView(context, fields.list, fields.art);
   const attempts = createAttemptKeys();
   // One request at a time: a second click does nothing.

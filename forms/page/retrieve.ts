@@ -20,8 +20,8 @@ const COPIED_MS = 2_000;
 /** The view as the page uses it. */
 export interface ItemView {
   readonly element: HTMLElement;
-  /** Reads the item again. */
-  load(): void;
+  /** Reads the item; in a window of its own only after a press, so that a program that follows links reads nothing. */
+  start(): void;
   /** Discards the item; `idle` shows why. */
   wipe(idle: boolean): void;
 }
@@ -61,10 +61,15 @@ export function createItemView(context: FormContext): ItemView {
       conceal = fillBody(body, storedValues(members(outcome.reply), config), context);
     });
   };
+  const ask = (): void => {
+    const open = h('button', { type: 'button', class: 'vf-button' }, texts.open);
+    open.addEventListener('click', load);
+    body.replaceChildren(open);
+  };
   document.addEventListener('visibilitychange', () => conceal());
   return {
     element,
-    load,
+    start: context.isFramed ? load : ask,
     wipe: (idle) => {
       conceal = () => undefined;
       if (idle) {

@@ -1,17 +1,18 @@
 /**
- * Sends what was entered to its endpoint, sealed wherever the browser can: what ends TLS before the vault, and what logs
- * requests, then sees no number.
+ * Sends what was entered to its endpoint, and reads items, sealed wherever the browser can: what ends TLS before the vault,
+ * and what logs requests and replies, then sees no number.
  */
-import { canSeal, SEALED_TYPE, type SealTo, sealBody } from '../../sdk/seal/seal.ts';
+import { canSeal, SEALED_TYPE, type SealTo, sealBody, sealedReader } from '../../sdk/seal/seal.ts';
 import { members } from '../base/config.ts';
-import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome } from './submit.ts';
-
-/** An endpoint, and where it is. */
-export interface EndpointAddress {
-  readonly api: string;
-  readonly unique_id: string;
-  readonly secret: string;
-}
+import {
+  type AttemptKeys,
+  type CallDeps,
+  call,
+  callUrl,
+  type EndpointAddress,
+  type Outcome,
+  parseExact,
+} from './submit.ts';
 
 /** Asks whether an endpoint takes data. */
 export function checkCapture({ api, unique_id, secret }: EndpointAddress, deps: CallDeps): Promise<Outcome> {
@@ -80,4 +81,33 @@ export async function postCapture(
     }
     attempts.sealed = undefined;
   }
+}
+
+const UNSEALED: Outcome = {
+  failure: { status: 0, code: 'sealing_failed', error: 'The reply was not sealed to this page.' },
+};
+
+/** Reads an item; sealed to a key pair of this request alone if that `isSealed`. */
+export async function readRetrieval(
+  { api, unique_id, secret }: EndpointAddress,
+  query: Readonly<Record<'token' | 'reference' | 'form_type', string | undefined>>,
+  isSealed: boolean,
+  deps: CallDeps,
+): Promise<Outcome> {
+  const url = callUrl(api, 'retrieve', unique_id, query);
+  const headers = { 'X-Vault-Retrieve-Secret': secret };
+  if (!isSealed) {
+    return call(url, { headers }, deps);
+  }
+  if (!canSeal()) {
+    return UNSEALED;
+  }
+  const reader = await sealedReader();
+  const outcome = await call(url, { headers: { ...headers, 'X-Vault-Seal-To': reader.point } }, deps);
+  if ('failure' in outcome) {
+    return outcome;
+  }
+  const names = [unique_id, query.token, query.reference] as const;
+  const opened = await reader.open(names, JSON.stringify(outcome.reply)).catch(() => undefined);
+  return opened === undefined ? UNSEALED : { reply: parseExact(opened) };
 }

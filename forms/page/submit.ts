@@ -10,6 +10,13 @@ export interface CallFailure {
   readonly field?: string;
 }
 
+/** An endpoint, and where it is. */
+export interface EndpointAddress {
+  readonly api: string;
+  readonly unique_id: string;
+  readonly secret: string;
+}
+
 /** The result of a request: the parsed reply, or the failure. */
 export type Outcome = { readonly reply: unknown } | { readonly failure: CallFailure };
 

@@ -9,10 +9,12 @@ export interface Visit {
   readonly reference?: string;
   readonly title?: string;
   readonly locale?: string;
+  /** `true`: the networks of a card are asked for, and offered where there are several. */
+  readonly networks?: string;
   readonly extra: Readonly<Record<string, string>>;
 }
 
-const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale'] as const;
+const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale', 'networks'] as const;
 /** Parameters of the server, and names that are dangerous as members. */
 const IGNORED = ['testing', '__proto__', 'constructor', 'prototype'];
 const RETRIEVE_SECRET = /^vrs1_/;

@@ -138,6 +138,16 @@ export const CONTENTS: readonly Group[] = [
         'Receive forwarded cards',
         'From a payment processor that sends them on',
       ),
+      page(
+        'recipes/cards-from-stripes-forwarding.md',
+        'Cards from Stripe’s forwarding',
+        'Stripe sends the cards that it keeps to your vault',
+      ),
+      page(
+        'recipes/a-link-that-works-once.md',
+        'A link that works once',
+        'The first press shows the card, then the link is dead',
+      ),
       page('recipes/rotate-a-passphrase.md', 'Rotate a passphrase', 'While your servers go on reading'),
       page(
         'recipes/a-credential-for-each-program.md',

@@ -5,6 +5,7 @@ import { get, readJson, remove } from '../transport/pages.ts';
 import type { Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
+  BinNetworks,
   Captured,
   CaptureItem,
   CaptureState,
@@ -73,6 +74,19 @@ export interface CaptureCalls {
    */
   readonly check: (endpoint: EndpointAccess, options?: CallOptions) => Promise<CaptureState>;
   /**
+   * The networks of a card by its first six to eight digits, so that a page can offer the choice between two; at most ten
+   * requests a minute from one address.
+   * @see /guide/capture
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
+   * @example
+   * const made = await client.capture.create({ user: 'customers' });
+   * const { networks } = await client.capture.networks({ ...made, digits: '41111111' });
+   */
+  readonly networks: (
+    card: EndpointAccess & { readonly digits: string },
+    options?: CallOptions,
+  ) => Promise<BinNetworks>;
+  /**
    * Deletes an endpoint, of either kind; what it stored stays. Throws `endpoint_not_found`, also when an earlier
    * attempt, whose reply was lost, had succeeded.
    * @see /guide/capture
@@ -104,6 +118,11 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
     list: (query, options) => get(transport, path, { ...query }, options),
     submit: async (item, options) => submitTo(transport, item, item, options),
     check: async (endpoint, options) => checkOf(transport, endpoint, options),
+    networks: async ({ digits, ...access }, options) => {
+      const { path: endpoint, ...to } = callTo('capture', access);
+      const call = { ...to, path: [...endpoint, 'bin', digits] } as const;
+      return readJson(transport, { ...call, method: 'GET', repeat: 'always', options });
+    },
     delete: ({ unique_id }, options) => remove(transport, [...path, unique_id], {}, options),
   };
 }

@@ -2,7 +2,8 @@
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { checkNames } from '../transport/needed.ts';
-import { fetchPage, type Page, type Pages, pagesOf, remove, sendJson } from '../transport/pages.ts';
+import { fetchPage, get, type Page, type Pages, pagesOf, remove, sendJson } from '../transport/pages.ts';
+import type { Given, Query, Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   ChangePassphrase,
@@ -94,7 +95,31 @@ export interface KeyCalls {
    * });
    */
   readonly recover: (recovery: RecoverKey & KeyName, options?: CallOptions) => Promise<KeyWithPassphrase>;
+  /**
+   * Starts to seal all items of a key under its newest generation, in the background: after a change of the passphrase they stay
+   * under the generation that they were stored with. A repeat while it runs changes nothing; after a pause it goes on.
+   * @see /guide/keys
+   * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @example
+   * const { total } = await client.keys.reseal({ user: 'customers', passphrase: 'correct-horse-battery-staple' });
+   */
+  readonly reseal: (key: ResealKey, options?: CallOptions) => Promise<ResealProgress>;
+  /**
+   * The progress of the last reseal of a key; zeros for a key without one.
+   * @see /guide/keys
+   * @throws `key_not_found`
+   * @example
+   * const { total, done, paused, finished_at } = await client.keys.resealProgress({ user: 'customers' });
+   */
+  readonly resealProgress: (key: ReadReseal, options?: CallOptions) => Promise<ResealProgress>;
 }
+
+/** A key and its passphrase. */
+export interface ResealKey extends Given<Schema<'ResealKey'>> {}
+/** Names the key of a reseal. */
+export interface ReadReseal extends Query<'readReseal'> {}
+/** How many items of a key are under its newest generation, of those that were not. */
+export interface ResealProgress extends Schema<'ResealProgress'> {}
 
 const path = ['key'] as const;
 
@@ -118,5 +143,10 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     },
     delete: (query, options) => remove(transport, path, { ...query }, options),
     ...createRecoveryCalls(transport),
+    reseal: async (key, options) => {
+      checkNames(key, ['user', 'passphrase']);
+      return sendJson(transport, 'POST', [...path, 'reseal'], 'always', key, options);
+    },
+    resealProgress: (query, options) => get(transport, [...path, 'reseal'], query, options),
   };
 }

@@ -1,6 +1,8 @@
 /** Reading through a retrieval endpoint. */
 
+import { sealedReader } from '../seal/seal.ts';
 import type { ApiCall, CallOptions } from '../transport/call.ts';
+import { VaultConnectionError } from '../transport/errors.ts';
 import { needText } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
 import { fetchPage, jsonOf, type Page, type Pages, pagesOf } from '../transport/pages.ts';
@@ -78,6 +80,54 @@ export interface RetrieveClient {
   ) => AsyncGenerator<DecryptedItem, void, undefined>;
 }
 
+/** Options of a reader of one retrieval endpoint. */
+export interface RetrieveOptions extends EndpointOptions {
+  /**
+   * Whether replies are sealed to this client, so that nothing between the vault and it can read them. Needs WebCrypto. Trees
+   * come in pages of at most 4 MB.
+   */
+  readonly seal?: boolean | undefined;
+}
+
+/** A transport whose replies are sealed: each to a key pair made for it alone. */
+function sealedTransport(transport: Transport): Transport {
+  const send: Transport['send'] = async (call) => {
+    const { point, open } = await sealedReader();
+    const { text, nextToken } = await transport.send({ ...call, sealTo: point });
+    const { token, reference } = call.query ?? {};
+    const names = [call.path[1] ?? '', textOrNone(token), textOrNone(reference)] as const;
+    try {
+      return { text: await open(names, text), nextToken };
+    } catch {
+      // The runtime's own error could quote the reply.
+      throw new VaultConnectionError('The reply was not sealed to this client.');
+    }
+  };
+  return {
+    send,
+    bytes: transport.bytes,
+    stream: async (call) => {
+      const { limit = SEALED_PAGE, ...query } = call.query ?? {};
+      const { text, nextToken } = await send({
+        ...call,
+        query: { ...query, limit: limit === -1 ? SEALED_PAGE : limit },
+      });
+      return { pieces: onePiece(text), nextToken };
+    },
+  };
+}
+
+/** Items of a sealed page, which may have fewer. */
+const SEALED_PAGE = 1_024;
+
+async function* onePiece(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield new TextEncoder().encode(text);
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 /** The calls of one retrieval endpoint. Only known members of items and filters are sent. */
 export function createRetrieveClient(transport: Transport, access: EndpointAccess): RetrieveClient {
   const callOf = (query: ApiCall['query'], options: CallOptions | undefined): ApiCall => ({
@@ -117,7 +167,7 @@ export function createRetrieveClient(transport: Transport, access: EndpointAcces
  * const desk = retrieveClient({ url: 'https://vault.example/v1/retrieve/call-centre', secret });
  * const card = await desk.decrypt({ token });
  */
-export function retrieveClient(options: EndpointOptions): RetrieveClient {
+export function retrieveClient({ seal = false, ...options }: RetrieveOptions): RetrieveClient {
   const { transport, access } = linkTo('retrieve', options);
-  return createRetrieveClient(transport, access);
+  return createRetrieveClient(seal ? sealedTransport(transport) : transport, access);
 }

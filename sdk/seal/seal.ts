@@ -1,6 +1,6 @@
 /**
- * Seals the body of a capture, with WebCrypto alone: HPKE (RFC 9180) Base with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and
- * AES-256-GCM. Hosted forms use it as well.
+ * Seals the body of a capture and opens a sealed reply, with WebCrypto alone: HPKE (RFC 9180) Base with DHKEM(P-256,
+ * HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. Hosted forms use it as well.
  */
 
 /** The content type of a sealed body. */
@@ -91,22 +91,55 @@ export async function sealBody(
   const own = await subtle.generateKey(ECDH, false, ['deriveBits']);
   const enc = new Uint8Array(await subtle.exportKey('raw', own.publicKey));
   const agreed = await subtle.deriveBits({ name: 'ECDH', public: theirs }, own.privateKey, 256);
+  const { key, iv } = await cipherOf(agreed, joined(enc, receiver), 'cardvault sealed capture', 'encrypt');
+  const additionalData = joined(JSON.stringify([id, reference ?? null, idempotencyKey ?? null]));
+  const ct = await subtle.encrypt({ name: 'AES-GCM', iv, additionalData }, key, joined(body));
+  return JSON.stringify({ kid, enc: toBase64Url(enc), ct: toBase64Url(new Uint8Array(ct)) });
+}
+
+/** The key and nonce of one message, from the secret that both keys agree on; `points`: that of the sender, then the receiver's. */
+async function cipherOf(agreed: ArrayBuffer, points: Bytes, infoText: string, use: 'encrypt' | 'decrypt') {
   const shared = await derive(
     [KEM_SUITE, ''],
     ['eae_prk', new Uint8Array(agreed)],
-    ['shared_secret', joined(enc, receiver)],
+    ['shared_secret', points],
     32,
   );
-  const info = await extract('info_hash', 'cardvault sealed capture');
+  const info = await extract('info_hash', infoText);
   const context = joined([0], await extract('psk_id_hash', ''), info);
   const from = ['secret', ''] as const;
-  const key = await derive([SUITE, shared], from, ['key', context], 32);
+  const raw = await derive([SUITE, shared], from, ['key', context], 32);
   const iv = await derive([SUITE, shared], from, ['base_nonce', context], 12);
-  const additionalData = joined(JSON.stringify([id, reference ?? null, idempotencyKey ?? null]));
-  const ct = await subtle.encrypt(
-    { name: 'AES-GCM', iv, additionalData },
-    await subtle.importKey('raw', key, 'AES-GCM', false, ['encrypt']),
-    joined(body),
-  );
-  return JSON.stringify({ kid, enc: toBase64Url(enc), ct: toBase64Url(new Uint8Array(ct)) });
+  return { key: await crypto.subtle.importKey('raw', raw, 'AES-GCM', false, [use]), iv };
+}
+
+/** A reader of one sealed reply. */
+export interface SealedReader {
+  /** The value of the header `X-Vault-Seal-To`. */
+  readonly point: string;
+  /** The body of the reply to a request with these names. Rejects for any other text. */
+  readonly open: (
+    names: readonly [id: string, token: string | undefined, reference: string | undefined],
+    text: string,
+  ) => Promise<string>;
+}
+
+/** Makes a key pair for the reply to one request. */
+export async function sealedReader(): Promise<SealedReader> {
+  const { subtle } = crypto;
+  const own = await subtle.generateKey(ECDH, false, ['deriveBits']);
+  const receiver = new Uint8Array(await subtle.exportKey('raw', own.publicKey));
+  return {
+    point: toBase64Url(receiver),
+    open: async ([id, token, reference], text) => {
+      const sealed: { readonly enc?: unknown; readonly ct?: unknown } = JSON.parse(text);
+      const [enc, ct] = [ofBase64Url(String(sealed.enc)), ofBase64Url(String(sealed.ct))];
+      const theirs = await subtle.importKey('raw', enc, ECDH, false, []);
+      const agreed = await subtle.deriveBits({ name: 'ECDH', public: theirs }, own.privateKey, 256);
+      const { key, iv } = await cipherOf(agreed, joined(enc, receiver), 'cardvault sealed reply', 'decrypt');
+      const additionalData = joined(JSON.stringify([id, token ?? null, reference ?? null]));
+      const body = await subtle.decrypt({ name: 'AES-GCM', iv, additionalData }, key, ct);
+      return new TextDecoder().decode(body).trimEnd();
+    },
+  };
 }

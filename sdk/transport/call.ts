@@ -99,6 +99,8 @@ export interface ApiCall {
   readonly passphrase?: string;
   /** The secret of an endpoint. A call with one contains neither the account's credentials nor those of a browser. */
   readonly secret?: { readonly kind: EndpointSegment; readonly text: string };
+  /** The point that the reply is to be sealed to. */
+  readonly sealTo?: string | undefined;
   readonly options?: KeyedCallOptions | undefined;
 }
 

@@ -24,6 +24,9 @@ export function headersOf(
   } else if (authorization !== undefined) {
     headers['Authorization'] = authorization;
   }
+  if (call.sealTo !== undefined) {
+    headers['X-Vault-Seal-To'] = call.sealTo;
+  }
   if (call.body !== undefined) {
     headers['Content-Type'] = call.type ?? 'application/json';
   }

@@ -235,6 +235,8 @@ export interface NewRetrieveEndpoint extends Schema<'RetrieveEndpoint'> {}
 export interface Captured extends Schema<'Captured'> {}
 /** The state of a capture endpoint, for a sender. */
 export interface CaptureState extends Schema<'CaptureState'> {}
+/** The networks of a card, with type and country where the table of the operator has them. */
+export interface BinNetworks extends Schema<'BinNetworks'> {}
 
 /** Names an endpoint, by its id or by the `url` that creating it returned, and opens it. */
 export type EndpointAccess = {

@@ -11,6 +11,7 @@ export const AUDIT_ACTIONS = [
   'key.recovery.create',
   'key.recovery.remove',
   'key.recover',
+  'key.reseal',
   'item.store',
   'item.decrypt',
   'item.update',

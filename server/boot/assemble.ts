@@ -108,9 +108,11 @@ import { ListPlanner } from '../vault/list/plan.ts';
 import { ItemReader } from '../vault/reader.ts';
 import { Rejections } from '../vault/rejections.ts';
 import { ItemRemover } from '../vault/remover.ts';
+import { Reseals } from '../vault/reseals.ts';
 import { SadRewrites } from '../vault/sad-rewrite.ts';
 import { ItemStore } from '../vault/store/items.ts';
 import { ReadingStore } from '../vault/store/readings.ts';
+import { ResealStore } from '../vault/store/reseals.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
 import { Vault } from '../vault/vault.ts';
 import { ItemWriter } from '../vault/writer.ts';
@@ -255,7 +257,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const queue = new JobQueue(options.redis, recordEvent);
   const receivers = new Receivers(eventStore, crypto, credentials, recordEvent, random, now);
   const watchedKeys = new WatchedKeys(eventStore, receivers);
-  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding, watchedKeys];
+  const resealStore = new ResealStore(redis);
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding, resealStore, watchedKeys];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -360,6 +363,17 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     now,
   );
   const exports = new Exports(crypto, keyOpener, trees);
+  const reseals = new Reseals(
+    resealStore,
+    itemStore,
+    crypto,
+    keyOpener,
+    pages,
+    metering,
+    recordEvent,
+    randomId,
+    now,
+  );
   const rewrites = new SadRewrites(rewriteStore, settings, recordEvent, now, randomId);
 
   // Signed heads of the logs of items, and delivery of all logs.
@@ -499,11 +513,12 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     endpointAuth,
     sealingKeys,
     webhooks,
+    cards,
     idempotency,
     attempts,
     now,
   );
-  const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
+  const retrievals = new Retrievals(crypto, rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
   const usage = new UsageReports(itemStore, usageStore, folding, keyOpener, options.prices, now);
@@ -582,8 +597,9 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       idempotency,
     },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
-    ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
+    ...{ rates, recoveries, rejections, relay, remover, reseals, retrievals, rollbacks },
     ...{
+      rootRotation,
       rules,
       sealingKeys,
       signIns,
@@ -642,6 +658,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
      */
     async close() {
       rewrites.stop();
+      await reseals.stop();
       await auditStream?.stop();
       await events.stop();
       await jobs.close();

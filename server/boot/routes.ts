@@ -55,6 +55,8 @@ import { BATCH_ROUTES } from '../vault/batch/routes.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import type { VaultTrees } from '../vault/list/list.ts';
 import type { ItemRemover } from '../vault/remover.ts';
+import { RESEAL_ROUTES } from '../vault/reseal-routes.ts';
+import type { Reseals } from '../vault/reseals.ts';
 import { VAULT_ROUTES } from '../vault/routes.ts';
 import { Tree } from '../vault/schema.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -72,6 +74,7 @@ export interface RouteServices {
   readonly remover: ItemRemover;
   readonly keys: Keys;
   readonly recoveries: Recoveries;
+  readonly reseals: Reseals;
   readonly endpoints: Endpoints;
   readonly captures: Captures;
   readonly sealingKeys: SealingKeys;
@@ -106,6 +109,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...RETRIEVE_ROUTES,
   ...FORM_ROUTES,
   ...KEY_ROUTES,
+  ...RESEAL_ROUTES,
   ...RULE_ROUTES,
   ...PROXY_ROUTES,
   ...RELAY_ROUTES,

@@ -97,6 +97,11 @@ export const ERRORS = defineErrors({
     advice:
       'Send number, expiry and holder alone. The vault keeps no full track, not even for a time (PCI DSS 3.3.1.1).',
   },
+  reference_sensitive: {
+    status: 400,
+    text: 'The member that `reference_field` names holds a card number, which no reference may be. Nothing was stored.',
+    advice: 'Name a member with an order or customer number, or correct what the sender puts there.',
+  },
   sealing_required: {
     status: 400,
     text: 'This endpoint only takes sealed bodies.',
@@ -196,6 +201,11 @@ export const ERRORS = defineErrors({
     status: 403,
     text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.',
     advice: 'Check the endpoint id, the secret, and that the header matches the kind of endpoint.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    text: 'This endpoint is not for pages of this origin.',
+    advice: 'Use it from a page of one of its `origins`, or add the origin when you create the endpoint.',
   },
   endpoint_out_of_scope: {
     status: 403,
@@ -398,6 +408,16 @@ export const ERRORS = defineErrors({
     text: 'This Idempotency-Key was used for a different request, or the first request is still in progress.',
     advice:
       'If the reply has Retry-After, wait that long and send the same request again. Otherwise use a new key; each key is for one request.',
+  },
+  version_mismatch: {
+    status: 412,
+    text: 'The item has changed: its data has another version than `If-Match` names. Nothing was done.',
+    advice: 'Read the item again, repeat your change on what it is now, and send its new ETag.',
+  },
+  endpoint_used_up: {
+    status: 410,
+    text: 'This endpoint was used as often as its owner allows.',
+    advice: 'Create a new endpoint, or ask its owner for one.',
   },
   endpoint_gone: {
     status: 410,

@@ -8,9 +8,10 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
+import { parseRate } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
-import type { Rates } from '../limits/rates.ts';
+import type { Rates, UseRate } from '../limits/rates.ts';
 import type { Account, AccountContext, RequestContext } from '../request/context.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { EndpointStore, StoredEndpoint } from './store.ts';
@@ -19,6 +20,8 @@ import type { EndpointStore, StoredEndpoint } from './store.ts';
 export interface EndpointAddress {
   readonly unique_id: string;
   readonly secret: SecretBytes;
+  /** The origin of the page that sends the request; undefined for a program, and for pages of the vault. */
+  readonly origin?: string | undefined;
 }
 
 /** An endpoint that can be used now, by a caller that has shown its secret. */
@@ -30,6 +33,8 @@ export interface OpenEndpoint {
   readonly key: KeyRef;
   /** The owner with its current rights. */
   readonly account: Account;
+  /** How often it was used, where that is limited. */
+  readonly uses: number;
 }
 
 type Kind = EndpointPolicy['kind'];
@@ -68,10 +73,16 @@ export class EndpointAuth {
 
   /**
    * Admits a caller with the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
-   * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped. Rejections are recorded
-   * in the security log.
+   * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped, `origin_not_allowed` and
+   * `rate_limited` what its owner allows. With `lookupRate` that rate applies in place of these. Rejections are recorded in the
+   * security log.
    */
-  async admit(ctx: RequestContext, kind: Kind, address: EndpointAddress): Promise<OpenEndpoint> {
+  async admit(
+    ctx: RequestContext,
+    kind: Kind,
+    address: EndpointAddress,
+    lookupRate?: UseRate,
+  ): Promise<OpenEndpoint> {
     const { unique_id: id, secret } = address;
     let stored: StoredEndpoint | undefined;
     try {
@@ -96,16 +107,48 @@ export class EndpointAuth {
       }
       // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
       const account = await ((known && ahead) ?? this.readOwner(aid, policy));
+      const isLookup = lookupRate !== undefined;
+      if (!isLookup && address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
+        throw new VaultError('origin_not_allowed');
+      }
       // Checked after the secret, so that guesses do not consume the owner's rate limit.
       const rate = this.rates.account(account);
       if (rate !== undefined) {
         await rate;
       }
+      const ownRate = lookupRate ?? (policy.rate === undefined ? undefined : parseRate(policy.rate));
+      if (ownRate !== undefined) {
+        await this.rates.endpoint(isLookup ? `${nonce} lookup` : nonce, ctx.ip, ownRate);
+      }
       const { user, kid, gen, summary = false } = policy;
       const key = { aid, user, kid, gen, summary };
-      return { id, nonce, policy, records: { policy: record, wrap }, key, account };
+      return { id, nonce, policy, records: { policy: record, wrap }, key, account, uses: stored.uses };
     } catch (error) {
       await this.recordError(ctx, stored?.aid ?? '', id, error);
+      throw error;
+    }
+  }
+
+  /**
+   * Makes one use of an endpoint with a number of uses: it is counted before `act`, and subtracted only if `act` certainly had no
+   * effect. Rejects with `endpoint_used_up`.
+   */
+  async use<T>({ id, nonce, policy }: OpenEndpoint, act: () => Promise<T>): Promise<T> {
+    const { maxUses } = policy;
+    if (maxUses === undefined) {
+      return act();
+    }
+    const taken = await this.store.takeUse(id, nonce, maxUses);
+    if (taken !== 'ok') {
+      throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');
+    }
+    try {
+      return await act();
+    } catch (error) {
+      if (error instanceof VaultError && (error.status < 500 || error.code === 'overloaded')) {
+        // One that cannot be subtracted now stays used.
+        await this.store.giveBackUse(id, nonce).catch(() => undefined);
+      }
       throw error;
     }
   }

@@ -4,6 +4,7 @@ import type { Clock, RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
+import { parseNamedPath } from '../domain/json/named.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Attempts } from '../limits/attempts.ts';
@@ -20,8 +21,9 @@ import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
+import type { CardMetadataSource } from '../vault/card-metadata.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { TokenInfo } from '../vault/schema.ts';
+import type { BinNetworks, TokenInfo } from '../vault/schema.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import {
@@ -61,6 +63,10 @@ interface Capture {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Lookups of first digits, for each address. */
+/** The first digits of a number, by which its networks are looked up. */
+const BIN = /^\d{6,8}$/;
+const LOOKUP_RATE = { count: 10, periodMs: 60_000 };
 
 export class CaptureWebhooks {
   constructor(
@@ -105,6 +111,7 @@ export class Captures {
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
     private readonly webhooks: CaptureWebhooks,
+    private readonly cards: CardMetadataSource,
     private readonly idempotency: Idempotency,
     private readonly attempts: Attempts,
     private readonly now: Clock,
@@ -113,6 +120,7 @@ export class Captures {
   /** Creates an endpoint. Rejects as `Endpoints` does, `not_allowed`, `token_not_found` or `reference_required`. */
   async create(ctx: AccountContext, input: CreateCaptureInput): Promise<EndpointWithSecret> {
     const { smart_parse: smartParse, token, reference, algorithm, overwrite, require_sealed, body } = input;
+    const referenceField = referenceFieldOf(input);
     const { account } = ctx;
     requireAlgorithm(account, algorithm, 'query.algorithm');
     const requiresSealed = require_sealed === true ? true : undefined;
@@ -128,7 +136,14 @@ export class Captures {
     // The token format is fixed here: the same number must not get another token when a preference changes.
     const own = {
       algorithm: algorithm ?? account.preferences.default_algorithm,
-      ...{ reference, keeps, smartParse, requiresSealed, mayReveal: mayReveal(account) || undefined },
+      ...{
+        reference,
+        referenceField,
+        keeps,
+        smartParse,
+        requiresSealed,
+        mayReveal: mayReveal(account) || undefined,
+      },
     };
     return this.endpoints.create(ctx, 'capture', input, own, order);
   }
@@ -160,11 +175,28 @@ export class Captures {
 
   /** Describes an endpoint to a caller with its secret. Rejects as the authentication does. */
   async check(ctx: RequestContext, address: EndpointAddress): Promise<CaptureState> {
-    const { id, policy } = await this.auth.admit(ctx, 'capture', address);
+    const { id, policy, uses } = await this.auth.admit(ctx, 'capture', address);
+    const { origins, maxUses = uses + 1 } = policy;
+    if (uses >= maxUses) {
+      throw new VaultError('endpoint_used_up');
+    }
     return {
       ...{ unique_id: id, expires_at: expiryText(policy.expiresAt) },
       ...(policy.requiresSealed === true ? { require_sealed: true } : {}),
+      ...(origins === undefined ? {} : { origins: [...origins] }),
     };
+  }
+
+  /** Tells the networks of a card by its first digits. Rejects as the authentication does, and with `rate_limited`. */
+  async networks(ctx: RequestContext, address: EndpointAddress, digits: string): Promise<BinNetworks> {
+    await this.auth.admit(ctx, 'capture', address, LOOKUP_RATE);
+    if (!BIN.test(digits)) {
+      throw new VaultError('invalid_request', {
+        field: 'path.digits',
+        expected: 'must be six to eight digits',
+      });
+    }
+    return this.cards.networksOf(digits);
   }
 
   /** Captures once; a failure is recorded. */
@@ -183,8 +215,11 @@ export class Captures {
       const sealed = input.sealed && (await this.openingOf(ctx, input, input.sealed));
       const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
       const work: Capture = { ctx, endpoint, input, given, seed };
-      const stored = policy.token === undefined ? this.store(work) : this.patch(work, policy.token);
-      const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await stored;
+      const { token } = policy;
+      const stored = await this.auth.use(endpoint, () =>
+        token === undefined ? this.store(work) : this.patch(work, token),
+      );
+      const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = stored;
       if (policy.isTold) {
         await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
       }
@@ -218,7 +253,11 @@ export class Captures {
       keeps: policy.keeps,
       operation: 'capture',
     } as const;
-    const own = readingOf(endpoint, ctx, input.contentType);
+    const { referenceField } = policy;
+    const own = {
+      ...readingOf(endpoint, ctx, input.contentType),
+      ...(referenceField === undefined || input.reference !== undefined ? {} : { referenceField }),
+    };
     const { secret, body } = input;
     return this.auth.whileLive(endpoint, () =>
       this.writer.storeUnder(ctx, key, request, (wanted) =>
@@ -280,6 +319,22 @@ export class Captures {
       throw error;
     }
   }
+}
+
+/** The path of the reference in a body. Rejects one that is none, and one where all data is for one item. */
+function referenceFieldOf({ reference_field: path, token }: CreateCaptureInput): string | undefined {
+  if (path === undefined) {
+    return undefined;
+  }
+  const field = 'query.reference_field';
+  if (token !== undefined) {
+    const expected = 'has no place where the endpoint updates one token';
+    throw new VaultError('invalid_request', { field, expected });
+  }
+  if (parseNamedPath(path) === undefined) {
+    throw new VaultError('invalid_request', { field, expected: 'must be a path such as `data.order.id`' });
+  }
+  return path;
 }
 
 /** Rejects a body that is not sealed although the endpoint requires it, and a number beside a sealed one. */

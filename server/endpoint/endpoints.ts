@@ -6,6 +6,7 @@ import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
+import { normalOrigin, ORIGIN_EXPECTED } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { DURATION_EXPECTED, endOf, formatExpiry } from '../domain/text/time.ts';
 import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
@@ -73,7 +74,7 @@ export class Endpoints {
     const seesAll =
       kind === 'capture' ? mayReveal(account) : account.credential === undefined || account.unmasked;
     const isMasked = seesAll ? undefined : true;
-    const { user, passphrase, rules = [], unique_id: id = this.randomId() } = input;
+    const { user, passphrase, rules = [], unique_id: id = this.randomId(), max_uses: maxUses, rate } = input;
     const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
     const createdAt = this.now();
     const expiresAt = endOf(input.ttl ?? DEFAULT_TTL, createdAt);
@@ -89,6 +90,9 @@ export class Endpoints {
       rules,
       wantsCard,
       isMasked,
+      maxUses,
+      rate,
+      origins: originsOf(input.origins),
       ...own,
     };
     const sealed = await this.keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
@@ -212,7 +216,7 @@ export class Endpoints {
       return undefined;
     }
     const policy = await this.crypto.describeEndpoint({ place: { aid, id }, policy: stored.policy });
-    const { user, token, reference, expiresAt, requiresSealed } = policy;
+    const { user, token, reference, expiresAt, requiresSealed, maxUses, rate, origins } = policy;
     return {
       url: urlOf(kind, id),
       unique_id: id,
@@ -221,6 +225,11 @@ export class Endpoints {
       token,
       reference,
       require_sealed: requiresSealed || undefined,
+      max_uses: maxUses,
+      uses: maxUses === undefined ? undefined : stored.uses,
+      rate,
+      origins: origins && [...origins],
+      reference_field: policy.referenceField,
       expired: !stored.wrap || (expiresAt !== null && expiresAt <= this.now()),
     };
   }
@@ -303,6 +312,14 @@ function longEnd(
   const isLong =
     createdAt === undefined ? expiresAt - now > DAY_MS : expiresAt - createdAt >= LONG_MS + SECOND_MS;
   return isLong ? expiresAt : undefined;
+}
+
+function originsOf(given: readonly string[] | undefined): readonly string[] | undefined {
+  const origins = given?.map(normalOrigin);
+  if (origins?.includes(undefined) === true) {
+    throw new VaultError('invalid_request', { field: 'query.origins', expected: ORIGIN_EXPECTED });
+  }
+  return origins?.filter((origin) => origin !== undefined);
 }
 
 function urlOf(kind: Kind, id: string): string {

@@ -1,19 +1,23 @@
+import { ECDH } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
+import { POINT_EXPECTED } from '../domain/endpoint.ts';
 import type { FormPages } from '../form/pages/render.ts';
 import { prefersHtml } from '../http/accept.ts';
 import { objectOf } from '../http/audit.ts';
+import type { HttpConfig } from '../http/deps.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type Reply, type Route } from '../http/route.ts';
 import { CaptureOrder } from '../proxy/schema.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
-import { ItemsReply, StoredObject } from '../vault/schema.ts';
+import { BinNetworks, ItemsReply, StoredObject } from '../vault/schema.ts';
 import type { CaptureBody, Captures } from './captures.ts';
 import type { Endpoints, EndpointWithSecret } from './endpoints.ts';
 import type { Retrievals } from './retrievals.ts';
 import {
+  BinPath,
   Captured,
   CaptureEndpoint,
   CaptureQuery,
@@ -35,8 +39,16 @@ interface Needs {
   readonly captures: Captures;
   readonly endpoints: Endpoints;
   readonly formPages: FormPages;
+  readonly http: HttpConfig;
   readonly retrievals: Retrievals;
   readonly sealingKeys: SealingKeys;
+}
+
+/** The origin of the page that sent a request; undefined for a program, and for pages of the vault. */
+function foreignOrigin({ headers }: Request, { publicUrl, formsUrl }: HttpConfig): string | undefined {
+  const origin = headers.get('origin');
+  const isOwn = origin === null || origin === formsUrl || origin === URL.parse(publicUrl)?.origin;
+  return isOwn ? undefined : origin;
 }
 
 /** Shows a new endpoint with its secret: the only reply that ever contains it. */
@@ -188,6 +200,7 @@ const capture = defineRoute({
     'track_data_refused',
     'test_card',
     'metadata_sensitive',
+    'reference_sensitive',
     'token_exists',
     'sealing_required',
     'sealing_key_expired',
@@ -203,7 +216,9 @@ const capture = defineRoute({
   handle: async ({ ctx, params, secret, query, body, request }, services: Needs) => {
     const contentType = request.headers.get('content-type') ?? undefined;
     const sent = isSealed(contentType) ? readSealed(body) : { body, contentType };
-    const { reply, replayed } = await services.captures.use(ctx, { ...query, ...params, secret, ...sent });
+    const origin = foreignOrigin(request, services.http);
+    const given = { ...query, ...params, secret, origin, ...sent };
+    const { reply, replayed } = await services.captures.use(ctx, given);
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -222,8 +237,28 @@ const checkCapture = defineRoute({
   response: CaptureState,
   errors: [],
   meter: [],
-  handle: async ({ ctx, params, secret }, services: Needs) => ({
-    json: await services.captures.check(ctx, { ...params, secret }),
+  handle: async ({ ctx, params, secret, request }, services: Needs) => {
+    const origin = foreignOrigin(request, services.http);
+    return { json: await services.captures.check(ctx, { ...params, secret, origin }) };
+  },
+});
+
+const readNetworks = defineRoute({
+  method: 'GET',
+  path: '/v1/capture/{unique_id}/bin/{digits}',
+  operationId: 'readNetworks',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Ask for the networks of a card',
+  description:
+    'Tells the networks of a card by its first six to eight digits, from the BIN table of the operator, so that a form can offer the choice between two. At most 10 requests a minute from each address.',
+  auth: 'capture_secret',
+  params: BinPath,
+  response: BinNetworks,
+  errors: ['integrity_failed'],
+  meter: [],
+  handle: async ({ ctx, params: { unique_id, digits }, secret }, services: Needs) => ({
+    json: await services.captures.networks(ctx, { unique_id, secret }, digits),
   }),
 });
 
@@ -256,6 +291,7 @@ export const CAPTURE_ROUTES = [
   capture,
   checkCapture,
   sealingKey,
+  readNetworks,
   removeEndpoint('capture'),
 ];
 
@@ -289,6 +325,30 @@ const createRetrieve = defineRoute({
   },
 });
 
+const SEAL_TO = 'X-Vault-Seal-To';
+const POINT_BYTES = 65;
+/** The first byte of an uncompressed point (SEC 1, section 2.3.3). */
+const UNCOMPRESSED = 0x04;
+const CURVE = 'prime256v1';
+
+/** The point that a reply is sealed to, if the reader sends one. Throws for what is none, before anything is read. */
+function sealTo(headers: Headers): Uint8Array | undefined {
+  const text = headers.get(SEAL_TO);
+  if (text === null) {
+    return undefined;
+  }
+  try {
+    const point = Uint8Array.fromBase64(text, { alphabet: 'base64url' });
+    if (point.length === POINT_BYTES && point[0] === UNCOMPRESSED) {
+      ECDH.convertKey(point, CURVE);
+      return point;
+    }
+  } catch {
+    // Neither base64url nor a point.
+  }
+  throw new VaultError('invalid_request', { field: `header.${SEAL_TO}`, expected: POINT_EXPECTED });
+}
+
 const retrieve = defineRoute({
   method: 'GET',
   path: '/v1/retrieve/{unique_id}',
@@ -297,13 +357,14 @@ const retrieve = defineRoute({
   noun: 'retrieve',
   summary: 'Read through a retrieval endpoint',
   description:
-    'With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. An unknown endpoint and a wrong secret give the same error.',
+    'With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. With the header `X-Vault-Seal-To`, a point of P-256 in base64url, the reply is sealed to it and a page at most 4 MB long. An unknown endpoint and a wrong secret give the same error.',
   auth: 'retrieve_secret',
   params: EndpointPath,
   query: RetrieveQuery,
   response: ItemsReply,
   errors: [
     'endpoint_out_of_scope',
+    'sealing_required',
     'reference_required',
     'cursor_invalid',
     'token_not_found',
@@ -311,8 +372,17 @@ const retrieve = defineRoute({
     'rule_limit',
   ],
   meter: ['retrieve'],
-  handle: async ({ ctx, params, secret, query }, services: Needs) => {
-    const reply = await services.retrievals.use(ctx, { ...query, ...params, secret });
+  handle: async ({ ctx, params, secret, query, request }, services: Needs) => {
+    const origin = foreignOrigin(request, services.http);
+    const given = { ...query, ...params, secret, origin };
+    const to = sealTo(request.headers);
+    if (to !== undefined) {
+      const { enc, ct, nextToken } = await services.retrievals.useSealed(ctx, given, to);
+      const [encText, ctText] = [enc, ct].map((bytes) => Buffer.from(bytes).toString('base64url'));
+      const headers = { ...nextTokenHeader(nextToken), 'Content-Type': SEALED_TYPE };
+      return { jsonBytes: Buffer.from(JSON.stringify({ enc: encText, ct: ctText })), headers };
+    }
+    const reply = await services.retrievals.use(ctx, given);
     return reply instanceof Uint8Array
       ? { jsonBytes: reply }
       : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };

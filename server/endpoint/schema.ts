@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { RATE_EXPECTED, RATE_PATTERN } from '../domain/endpoint.ts';
 import { FormType } from '../form/schema.ts';
 import {
   DURATION_PATTERN,
@@ -13,7 +14,7 @@ import {
   Token,
   User,
 } from '../schema/common.ts';
-import { PreferredLimit, PUBLISHED } from '../schema/kinds.ts';
+import { EXPECTED, ListOf, PreferredLimit, PUBLISHED } from '../schema/kinds.ts';
 import {
   Algorithm,
   CardMetadata,
@@ -29,6 +30,14 @@ const UniqueId = Identifier('Identifier of the endpoint, unique over all account
 
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
+
+export const BinPath = Type.Object({
+  unique_id: UniqueId,
+  digits: Type.String({
+    description: 'The first six to eight digits of the number.',
+    examples: ['41111111'],
+  }),
+});
 
 const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
@@ -50,7 +59,33 @@ function newMembers(description: string, example: string, prefix: string) {
 }
 
 /** The mark of an endpoint that only accepts sealed bodies. */
-const RequireSealed = Type.Optional(Type.Literal(true, { description: 'Only sealed bodies are taken.' }));
+const RequireSealed = Type.Optional(
+  Type.Literal(true, { description: 'Only sealed bodies are taken, or only sealed replies sent.' }),
+);
+
+const MaxUses = Type.Integer({
+  minimum: 1,
+  maximum: 1_000_000,
+  description:
+    'How often the endpoint can be used: successful captures, or replies with data. Then it answers 410 `endpoint_used_up`.',
+  examples: [1],
+});
+const Rate = Type.String({
+  pattern: RATE_PATTERN,
+  description:
+    'The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.',
+  examples: ['20/m'],
+  [EXPECTED]: RATE_EXPECTED,
+});
+const Origin = Type.String({ minLength: 1, maxLength: 255, examples: ['https://shop.example'] });
+
+/** What limits the use of an endpoint, as it is listed. */
+const LIMITS = {
+  max_uses: Type.Optional(MaxUses),
+  uses: Type.Optional(Type.Integer({ minimum: 0, description: 'How often it was used; with `max_uses`.' })),
+  rate: Type.Optional(Rate),
+  origins: Type.Optional(Type.Array(Origin, { description: 'The origins of pages that may use it.' })),
+};
 
 const CreateEndpointQuery = Type.Object({
   user: User,
@@ -68,6 +103,16 @@ const CreateEndpointQuery = Type.Object({
   ),
   rules: Type.Optional(RuleIds),
   return_card_metadata: CardMetadataFlag,
+  max_uses: Type.Optional(MaxUses),
+  rate: Type.Optional(Rate),
+  origins: Type.Optional(
+    ListOf(Origin, {
+      minItems: 1,
+      maxItems: 64,
+      description:
+        'The origins of pages that may use the endpoint, such as `https://shop.example`; comma-separated in a query. `http` only on your own machine; `null` for pages without an origin. Pages of other origins get `origin_not_allowed`, programs do not.',
+    }),
+  ),
 });
 export type CreateEndpointQuery = Static<typeof CreateEndpointQuery>;
 
@@ -83,6 +128,8 @@ export const Endpoint = Type.Object(
     token: Type.Optional(Token),
     reference: Type.Optional(ShownReference),
     require_sealed: RequireSealed,
+    ...LIMITS,
+    reference_field: Type.Optional(Type.String({ description: 'The path of the reference in a body.' })),
     expired: Type.Boolean({
       description:
         'Whether the endpoint can no longer be used: it has expired, or the passphrase of the key has changed.',
@@ -122,6 +169,15 @@ export const CreateCaptureQuery = Type.Object({
       default: false,
     }),
   ),
+  reference_field: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description:
+        'The path of the reference in a body as it was sent, such as `data.order.id`: a text or an integer of at most 255 characters. Where it is missing, empty or null, `reference` applies; the `reference` of a request wins. Not together with `token`.',
+      examples: ['metadata.customer'],
+    }),
+  ),
   overwrite: Type.Optional(
     Type.Boolean({
       description: 'Whether an item that is stored already is replaced; otherwise its token is refused.',
@@ -139,7 +195,7 @@ export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
 
 /** An endpoint as its sender sees it before it sends. */
 export const CaptureState = Type.Object(
-  { unique_id: UniqueId, expires_at: ExpiresAt, require_sealed: RequireSealed },
+  { unique_id: UniqueId, expires_at: ExpiresAt, require_sealed: RequireSealed, origins: LIMITS.origins },
   { $id: 'CaptureState', description: 'An endpoint that takes data now.' },
 );
 export type CaptureState = Static<typeof CaptureState>;
@@ -237,6 +293,13 @@ export const CreateRetrieveQuery = Type.Object({
     description: 'Limits the scope of the endpoint to items with this reference.',
   }),
   mask_fields: Type.Optional(MaskFields),
+  require_sealed: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether only sealed replies are sent, which nothing between vault and reader can read. Other readers get `sealing_required`.',
+      default: false,
+    }),
+  ),
 });
 export type CreateRetrieveQuery = Static<typeof CreateRetrieveQuery>;
 

@@ -3,17 +3,21 @@ import { DIRECTORY_STEP, DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '.
 import { redisKeys } from '../redis/records/keys.ts';
 import { endpointEntry } from '../redis/records/registry.ts';
 import { scanByScore } from '../redis/records/scan.ts';
-import { asBytes, asCount, asList, asOptionalBytes, asText } from '../redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText } from '../redis/reply.ts';
 import createSealingKeyText from './create-sealing-key-1.lua' with { type: 'text' };
+import giveBackUseText from './give-back-use-1.lua' with { type: 'text' };
 import indexText from './index-endpoint-3.lua' with { type: 'text' };
 import noteEndText from './note-end-2.lua' with { type: 'text' };
 import stopText from './stop-endpoint-1.lua' with { type: 'text' };
+import takeUseText from './take-use-1.lua' with { type: 'text' };
 import unindexText from './unindex-endpoint-3.lua' with { type: 'text' };
 
 const stop = script(stopText);
 const index = script(indexText);
 const unindex = script(unindexText);
 const noteEnd = script(noteEndText);
+const takeUse = script(takeUseText);
+const giveBackUse = script(giveBackUseText);
 const createSealingKey = script(createSealingKeyText);
 
 /** Endpoints that `ends` reads at once. */
@@ -36,6 +40,8 @@ export interface StoredEndpoint {
   readonly wrap: Buffer | undefined;
   /** The time of the stop, ms since 1970. */
   readonly stoppedAt: number | undefined;
+  /** How often it was used; only where uses are limited. */
+  readonly uses: number;
 }
 
 /** An endpoint to store; policy and wrap are encrypted. */
@@ -54,8 +60,8 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
 
   /** Returns an endpoint; undefined if it does not exist or its id is only reserved. */
   async read(id: string): Promise<StoredEndpoint | undefined> {
-    const [nonce, aid, policy, wrap, stopped] = asList(
-      await this.redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x']),
+    const [nonce, aid, policy, wrap, stopped, uses] = asList(
+      await this.redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x', 'u']),
     );
     return aid === null || aid === undefined
       ? undefined
@@ -65,7 +71,19 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
           policy: asBytes(policy),
           wrap: asOptionalBytes(wrap),
           stoppedAt: stopped === null ? undefined : asCount(stopped),
+          uses: uses === null ? 0 : asCount(uses),
         };
+  }
+
+  /** Counts a use before its effect; `used_up` if it had as many, `gone` if the endpoint is another one or none. */
+  async takeUse(id: string, nonce: string, usesMax: number) {
+    const reply = await this.redis.run(takeUse, [redisKeys.endpoint(id)], [nonce, usesMax]);
+    return asOneOf(reply, ['ok', 'used_up', 'gone']);
+  }
+
+  /** Subtracts a use that had no effect. */
+  async giveBackUse(id: string, nonce: string): Promise<void> {
+    await this.redis.run(giveBackUse, [redisKeys.endpoint(id)], [nonce]);
   }
 
   /** Adds an entry to the directory, to the endpoints of its key, and with the `end` of a long-lived one to those by their end. */

@@ -17,9 +17,30 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 /** Secrets are far shorter: a longer text is not encoded. */
 const SECRET_CHARACTERS_MAX = 256;
 
-/** The secret of a request as UTF-8. A missing or overlong one is empty, which the service rejects like any wrong one. */
+/** The secret of an endpoint in an Authorization header: after `Bearer`, or as the password of `Basic` with any name. */
+const BEARER = /^bearer +(v[cr]s1_[\w-]+)$/i;
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
+const PASSWORD = /^[^:]*:(v[cr]s1_[\w-]+)$/;
+
+function secretIn(authorization: string): string | undefined {
+  const [, encoded] = BASIC.exec(authorization) ?? [];
+  return encoded === undefined
+    ? BEARER.exec(authorization)?.[1]
+    : PASSWORD.exec(Buffer.from(encoded, 'base64').toString('latin1'))?.[1];
+}
+
+/**
+ * The secret of a request as UTF-8, from its own header or from Authorization, which may hold something else for another server.
+ * A missing or overlong one is empty, which the service rejects like any wrong one. Throws for two different ones.
+ */
 function readEndpointSecret(header: string, headers: Headers): SecretBytes {
-  const text = headers.get(header) ?? '';
+  const own = headers.get(header);
+  const authorization = headers.get('authorization');
+  const other = authorization === null ? undefined : secretIn(authorization);
+  if (own !== null && other !== undefined && own !== other) {
+    throw new VaultError('conflicting_parameters', { field: 'header.Authorization' });
+  }
+  const text = own ?? other ?? '';
   return secretBytes(text.length > SECRET_CHARACTERS_MAX ? '' : text);
 }
 

@@ -88,6 +88,7 @@ export function arrive(
     signInProof: undefined,
     usage: { operation: undefined, isCounted: false },
     change: undefined,
+    version: undefined,
     idempotencyKey: undefined,
     request,
     route,

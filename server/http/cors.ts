@@ -3,6 +3,11 @@ import { type RouteShape, secretHeaderOf } from './route.ts';
 
 const EXPOSED = 'X-Vault-Next-Token, X-Request-Id, Idempotency-Replayed, Retry-After';
 const REQUEST_HEADERS = ['Content-Type', 'Idempotency-Key', 'X-Request-Id'];
+/** What routes with the secret of an endpoint take besides: the secret, and what tracing libraries of pages add. */
+const OF_ENDPOINTS = [
+  ...['Authorization', 'X-Vault-Seal-To'],
+  ...['traceparent', 'tracestate', 'baggage', 'sentry-trace'],
+];
 // Browsers keep a preflight for two hours at most.
 const MAX_AGE_SECONDS = 7200;
 
@@ -24,10 +29,11 @@ export function preflightOf(ofPath: readonly RouteShape[]): HeaderList | undefin
     return undefined;
   }
   const secrets = open.map((route) => secretHeaderOf(route.auth)).filter((name) => name !== undefined);
+  const more = secrets.length > 0 ? OF_ENDPOINTS : [];
   return [
     ['Access-Control-Allow-Origin', '*'],
     ['Access-Control-Allow-Methods', open.map((route) => route.method).join(', ')],
-    ['Access-Control-Allow-Headers', [...new Set([...REQUEST_HEADERS, ...secrets])].join(', ')],
+    ['Access-Control-Allow-Headers', [...new Set([...REQUEST_HEADERS, ...secrets, ...more])].join(', ')],
     ['Access-Control-Max-Age', String(MAX_AGE_SECONDS)],
   ];
 }

@@ -242,6 +242,9 @@ const BASIC_AUTH: readonly ErrorCode[] = [
 const ENDPOINT_SECRET: readonly ErrorCode[] = [
   'endpoint_refused',
   'endpoint_gone',
+  'endpoint_used_up',
+  'origin_not_allowed',
+  'conflicting_parameters',
   'record_rolled_back',
   'integrity_failed',
 ];

@@ -3,10 +3,13 @@ import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import { sourceOf } from '../domain/text/network.ts';
-import type { LimitStore } from './store.ts';
+import type { LimitStore, UseRate } from './store.ts';
 
-/** The longest wait, with a limit of one request a minute. */
-const WAIT_MS_MAX = 60_000;
+export type { UseRate } from './store.ts';
+
+const MINUTE_MS = 60_000;
+/** The longest wait, with a limit of one request an hour. */
+const WAIT_MS_MAX = 3_600_000;
 const REJECTED_MAX = 10_000;
 
 /** The operator's rate limits. A limit of 0 is none. */
@@ -28,27 +31,34 @@ export class Rates {
     const { ratePerSource } = this.settings;
     return ratePerSource === 0
       ? undefined
-      : this.check(this.store.sourceCounter(sourceOf(ip)), ratePerSource);
+      : this.check(this.store.sourceCounter(sourceOf(ip)), { count: ratePerSource, periodMs: MINUTE_MS });
   }
 
   /** Does the same for an account that has signed in. */
   account({ aid }: { readonly aid: string }): Promise<void> | undefined {
     const { ratePerAccount } = this.settings;
-    return ratePerAccount === 0 ? undefined : this.check(this.store.accountCounter(aid), ratePerAccount);
+    return ratePerAccount === 0
+      ? undefined
+      : this.check(this.store.accountCounter(aid), { count: ratePerAccount, periodMs: MINUTE_MS });
+  }
+
+  /** Does the same for an address at an endpoint with a rate of its own; `nonce` is that of the endpoint. */
+  endpoint(nonce: string, ip: string, rate: UseRate): Promise<void> {
+    return this.check(this.store.endpointCounter(nonce, sourceOf(ip)), rate);
   }
 
   rejected(): number {
     return this.rejections;
   }
 
-  private async check(counter: string, perMinute: number): Promise<void> {
+  private async check(counter: string, rate: UseRate): Promise<void> {
     const { now, rejectedUntil } = this;
     const leftMs = (rejectedUntil.get(counter) ?? 0) - now();
-    // A longer wait means that the clock was set back.
-    if (leftMs > 0 && leftMs <= WAIT_MS_MAX) {
+    // A wait longer than the period means that the clock was set back.
+    if (leftMs > 0 && leftMs <= rate.periodMs) {
       this.reject(leftMs);
     }
-    const waitMs = await this.store.take(counter, perMinute);
+    const waitMs = await this.store.take(counter, rate);
     if (waitMs > 0) {
       rejectedUntil.set(counter, now() + waitMs);
       this.reject(waitMs);

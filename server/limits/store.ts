@@ -46,6 +46,12 @@ export interface CountedGuess {
   readonly hasSucceeded: boolean;
 }
 
+/** A number of requests in a period. */
+export interface UseRate {
+  readonly count: number;
+  readonly periodMs: number;
+}
+
 /** Counters of guesses, of changes and of request rates, over all servers, by the clock of Redis. */
 export class LimitStore {
   constructor(private readonly redis: RedisLink) {}
@@ -55,13 +61,18 @@ export class LimitStore {
     return redisKeys.sourceRate(digestOf(source));
   }
 
+  /** Names the rate counter of a source address at one creation of an endpoint. */
+  endpointCounter(nonce: string, source: string): string {
+    return redisKeys.endpointRate(digestOf(`${nonce} ${source}`));
+  }
+
   accountCounter(aid: string): string {
     return redisKeys.accountRate(aid);
   }
 
-  /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after a minute. */
-  async take(counter: string, perMinute: number): Promise<number> {
-    return asCount(await this.redis.runUnreplicated(takeRate, [counter], [perMinute]));
+  /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after the period. */
+  async take(counter: string, { count, periodMs }: UseRate): Promise<number> {
+    return asCount(await this.redis.runUnreplicated(takeRate, [counter], [count, periodMs]));
   }
 
   /** Counts a change of an account's password; 0 if it is within the limit, otherwise the ms to wait. */

@@ -82,6 +82,8 @@ export interface RequestContext extends RequestOrigin {
   readonly usage: RequestUsage;
   /** The change of a record with a revision, for its entry in the security log. */
   change: RecordChange | undefined;
+  /** The version of the data of the item that it has stored or read; undefined for several items. */
+  version: string | undefined;
   /** Aborted when its caller has gone; undefined for work without a caller. */
   readonly request?: { readonly signal: AbortSignal };
   /** Its Idempotency-Key, on a route that takes one. */
@@ -101,6 +103,7 @@ export function createContext(origin: RequestOrigin): RequestContext {
     signInProof: undefined,
     usage: { operation: undefined, isCounted: false },
     change: undefined,
+    version: undefined,
     idempotencyKey: undefined,
   };
 }

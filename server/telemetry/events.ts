@@ -26,6 +26,7 @@ const WARNINGS: ReadonlySet<string> = new Set([
 const ERRORS: ReadonlySet<string> = new Set([
   'audit_integrity_failed',
   'sad_rewrite_failed',
+  'reseal_failed',
   'audit_events_lost',
   'audit_sink_failed',
   'audit_stream_failed',

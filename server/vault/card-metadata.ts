@@ -4,8 +4,10 @@ import type { BinStore } from '../bin-table/store.ts';
 import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
-import { CardMetadata } from './schema.ts';
+import { cardBrand } from '../domain/card/brand.ts';
+import { type BinNetworks, CardMetadata } from './schema.ts';
 
+const BIN_DIGITS = 8;
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;
 
@@ -25,13 +27,37 @@ export class CardMetadataSource {
     if (bin === undefined || issuerDigits === undefined) {
       return undefined;
     }
-    let issuer = this.known.get(issuerDigits);
-    if (issuer === undefined) {
-      const text = await this.binStore.find(Number(issuerDigits));
-      issuer = text === undefined ? [] : parseIssuers(text);
-      this.known.set(issuerDigits, issuer);
+    return { bin, brand: brand ?? 'unknown', issuer: await this.issuersOf(issuerDigits) };
+  }
+
+  /** Tells the networks of a card by its first six to eight digits: that of the number first, then those of the table. */
+  async networksOf(digits: string): Promise<BinNetworks> {
+    const issuers = await this.issuersOf(digits.padEnd(BIN_DIGITS, '0'));
+    const own = cardBrand(digits);
+    const brands = issuers.map(({ brand }) =>
+      brand
+        .trim()
+        .toLowerCase()
+        .replaceAll(/[\s_]+/g, '-'),
+    );
+    const networks = [...new Set([...(own === undefined ? [] : [own]), ...brands])];
+    const [{ card_type, country_name: country } = {}] = issuers;
+    return {
+      networks,
+      ...(card_type === undefined ? {} : { card_type }),
+      ...(country === undefined ? {} : { country }),
+    };
+  }
+
+  private async issuersOf(issuerDigits: string): Promise<CardMetadata['issuer']> {
+    const known = this.known.get(issuerDigits);
+    if (known !== undefined) {
+      return known;
     }
-    return { bin, brand: brand ?? 'unknown', issuer };
+    const text = await this.binStore.find(Number(issuerDigits));
+    const issuers = text === undefined ? [] : parseIssuers(text);
+    this.known.set(issuerDigits, issuers);
+    return issuers;
   }
 }
 

@@ -81,6 +81,7 @@ export class ItemReader {
       return done(undefined);
     }
     this.metering.requestCounted(ctx, operation);
+    ctx.version = out.version;
     const isBare = !wantsCard || Object.keys(out.card).length === 0;
     return done(isBare ? out.text : withCardMetadata(out.text, await this.cards.of(out.card)));
   }

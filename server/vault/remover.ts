@@ -157,7 +157,8 @@ export class ItemRemover {
     const references = piece.map(({ reference }) => reference ?? null);
     const replies = await run(() => this.store.readMany([{ bucket: { kid, number }, tokens }], 'log'));
     const cause = { timeMs: this.now(), credential: credentialId, requestId };
-    const params = { aid, kid, tokens, references, now, cause };
+    const versions = piece.map(({ ifMatch }) => ifMatch ?? null);
+    const params = { aid, kid, tokens, references, versions, now, cause };
     const proven = await proveRemovals(this.crypto, params, replies);
     const removals: ItemRemoval[] = [];
     const provenItems: ItemRef[] = [];

@@ -48,6 +48,28 @@ const READING: ScopeRule = {
     decryptAll === true || (token !== undefined && passphrase !== undefined) ? 'vault:read' : 'vault:list',
 };
 
+const IF_MATCH = 'If-Match';
+const TAG = /^(?:W\/)?"([\da-f]{16})"$/;
+
+/** The ETag of an item's data. */
+function versionHeader({
+  version,
+}: {
+  readonly version: string | undefined;
+}): Readonly<Record<string, string>> {
+  return version === undefined ? {} : { ETag: `"${version}"` };
+}
+
+/** The version that a request names; undefined without one, and for `*`, since the item must exist anyway. */
+function ifMatchOf(headers: Headers): string | undefined {
+  const text = headers.get(IF_MATCH)?.trim();
+  if (text === undefined || text === '*') {
+    return undefined;
+  }
+  // Any other tag is that of no version.
+  return TAG.exec(text)?.[1] ?? text;
+}
+
 const storeItem = defineRoute({
   method: 'POST',
   path: '/v1/vault',
@@ -68,7 +90,7 @@ const storeItem = defineRoute({
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.vault.store(ctx, { ...query, passphrase, body });
-    return { json: reply, headers: replayHeader(replayed) };
+    return { json: reply, headers: { ...replayHeader(replayed), ...versionHeader(ctx) } };
   },
 });
 
@@ -111,7 +133,8 @@ const readItems = defineRoute({
     }
     if (user !== undefined && token !== undefined && passphrase !== undefined) {
       const address = { user, token, reference: query.reference };
-      return { jsonBytes: await services.vault.decrypt(ctx, { ...address, ...view, passphrase }) };
+      const jsonBytes = await services.vault.decrypt(ctx, { ...address, ...view, passphrase });
+      return { jsonBytes, headers: versionHeader(ctx) };
     }
     const { stream, nextToken } = decrypt_all
       ? await services.trees.decryptAll(ctx, {
@@ -126,7 +149,11 @@ const readItems = defineRoute({
 });
 
 /** Rejects contradictory parameters of a deletion. */
-function checkRemoval({ all, token, next_token }: Static<typeof RemoveQuery>): void {
+function checkRemoval({ all, token, next_token }: Static<typeof RemoveQuery>, headers: Headers): void {
+  if (all && headers.has(IF_MATCH)) {
+    const expected = 'cannot be sent with `all`';
+    throw new VaultError('invalid_request', { field: `header.${IF_MATCH}`, expected });
+  }
   if (all && token !== undefined) {
     throw new VaultError('invalid_request', { field: 'query.token', expected: 'cannot be sent with `all`' });
   }
@@ -150,7 +177,7 @@ const removeItem = defineRoute({
   passphrase: 'none',
   body: { kind: 'none' },
   response: Removal,
-  errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found'],
+  errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found', 'version_mismatch'],
   meter: ['delete'],
   idempotent: false,
   audit: {
@@ -158,12 +185,12 @@ const removeItem = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query }, services: Needs) => {
-    checkRemoval(query);
+  handle: async ({ ctx, query, request }, services: Needs) => {
+    checkRemoval(query, request.headers);
     const { user, reference, all, next_token } = query;
     if (!all) {
       const token = needed(query.token, 'query.token');
-      await services.vault.remove(ctx, { user, token, reference });
+      await services.vault.remove(ctx, { user, token, reference, ifMatch: ifMatchOf(request.headers) });
       return { json: { message: 'The item was deleted.' } };
     }
     const { deleted, nextToken } = await services.remover.erase(ctx, {
@@ -200,6 +227,7 @@ const updateItem = defineRoute({
     'rule_not_found',
     'rule_limit',
     'metadata_sensitive',
+    'version_mismatch',
   ],
   meter: ['update'],
   idempotent: true,
@@ -208,14 +236,15 @@ const updateItem = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
+  handle: async ({ ctx, query, passphrase, body, request }, services: Needs) => {
     const { reply, replayed } = await services.vault.update(ctx, {
       ...query,
+      ifMatch: ifMatchOf(request.headers),
       rules: query.rules ?? [],
       passphrase,
       body,
     });
-    return { json: reply, headers: replayHeader(replayed) };
+    return { json: reply, headers: { ...replayHeader(replayed), ...versionHeader(ctx) } };
   },
 });
 

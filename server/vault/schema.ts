@@ -7,6 +7,7 @@ import {
   MaskFields,
   Message,
   NextToken,
+  Passphrase,
   Reference,
   RuleIds,
   ShownReference,
@@ -199,6 +200,50 @@ export const CardMetadata = Type.Object(
   { $id: 'CardMetadata', description: 'Data derived from a card number.' },
 );
 export type CardMetadata = Static<typeof CardMetadata>;
+
+/** What the first digits of a number tell. */
+export const BinNetworks = Type.Object(
+  {
+    networks: Type.Array(Type.String({ examples: ['visa'] }), {
+      description: 'The networks of the card, that of its number first; two for a card with two brands.',
+    }),
+    card_type: Type.Optional(
+      Type.String({ description: 'As in the BIN table of the operator.', examples: ['debit'] }),
+    ),
+    country: Type.Optional(Type.String({ description: 'The country of the issuer.', examples: ['France'] })),
+  },
+  { $id: 'BinNetworks', description: 'What the first digits of a number tell.' },
+);
+export type BinNetworks = Static<typeof BinNetworks>;
+
+export const ResealBody = Type.Object(
+  { user: User, passphrase: Passphrase('The passphrase of the key.') },
+  {
+    $id: 'ResealKey',
+    examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
+  },
+);
+
+export const ResealQuery = Type.Object({ user: User });
+
+export const ResealProgress = Type.Object(
+  {
+    total: Type.Integer({
+      minimum: 0,
+      description: 'Items of older generations of the key when it began, as far as they are counted.',
+    }),
+    done: Type.Integer({ minimum: 0, description: 'How many of them are under the newest generation.' }),
+    paused: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'It has stopped: after an hour, with its server, or by a change of the passphrase. A repeat goes on.',
+      }),
+    ),
+    finished_at: Type.Optional(ExpiryTime('When it was done; items that are damaged stay as they are.')),
+  },
+  { $id: 'ResealProgress', description: 'The progress of the last reseal of a key; zeros without one.' },
+);
+export type ResealProgress = Static<typeof ResealProgress>;
 
 const STORED_AT = Timestamp('When the item was stored or last updated.');
 

@@ -8,7 +8,7 @@ import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { type Done, type KeyOpener, provenMissing, type Retry, type Unlocked } from '../key/opener.ts';
 import { type Account, type AccountContext, actorOf } from '../request/context.ts';
-import type { Idempotency, Repeatable } from '../request/idempotency.ts';
+import type { Idempotency, IdempotentRequest, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
 import { sightOf } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
@@ -92,7 +92,7 @@ export class Vault {
     const facts = [return_fingerprint, ttl, metadata];
     // A key that was deleted and created again under the same name has another id.
     const wanted = [key.kid, number, reference, algorithm, return_card_metadata, ...facts, body];
-    return this.idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault', parts: wanted }, act);
+    return this.once(ctx, { key: idempotencyKey, route: 'POST /v1/vault', parts: wanted }, act);
   }
 
   /** Returns the stored object as JSON bytes. */
@@ -139,8 +139,11 @@ export class Vault {
       const { key } = await this.keys.prove(ctx, user, passphrase);
       const facts = [ttl, metadata, return_fingerprint];
       const wanted = [key.kid, token, reference, input.rules.join(), ...facts, body];
+      if (input.ifMatch !== undefined) {
+        wanted.push(input.ifMatch);
+      }
       const request = { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted };
-      return await this.idempotency.run(ctx, request, act);
+      return await this.once(ctx, request, act);
     } catch (error) {
       this.rejections.record(ctx, input, 'encrypt', error);
       throw error;
@@ -207,6 +210,19 @@ export class Vault {
     return { entries, ...(to > 1 ? { nextToken: this.cursors.sign(scope, to - 1) } : {}) };
   }
 
+  /** Runs a request once; the kept reply has the version of the item as well. */
+  private async once(
+    ctx: AccountContext,
+    request: IdempotentRequest,
+    act: (seed: string) => Promise<TokenInfo>,
+  ): Promise<Repeatable<TokenInfo>> {
+    const actAndKeep = async (seed: string) => ({ ...(await act(seed)), version: ctx.version });
+    const { reply, replayed } = await this.idempotency.run(ctx, request, actAndKeep);
+    const { version, ...info } = reply;
+    ctx.version = version;
+    return { reply: info, replayed };
+  }
+
   /** Attempts an update; undefined if the item does not exist. */
   private async updateOnce(
     ctx: AccountContext,
@@ -215,12 +231,12 @@ export class Vault {
     applied: RuleSet,
     seed: string | undefined,
   ): Promise<Done<Replaced | undefined> | Retry> {
-    const { token, reference, ttl, metadata } = input;
+    const { token, reference, ifMatch, ttl, metadata } = input;
     const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
     const updated = await this.reader.readAndOpen(key, token, async (item) => {
       const params = {
         ...actorOf(ctx, this.now()),
-        ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
+        ...{ aid: key.aid, kid: key.kid, token, reference, ifMatch, ttl, metadata },
         wantsSummary: key.summary,
         wantsFingerprint: input.return_fingerprint,
         seen: item.logLength,

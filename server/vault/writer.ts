@@ -95,6 +95,8 @@ export class ItemWriter {
           if (request.operation !== undefined && !outcome.isRepeat) {
             this.metering.requestCounted(ctx, request.operation);
           }
+          // Of a repeat the item has the version of the first write, or of a later one.
+          ctx.version = outcome.isRepeat ? undefined : facts.version;
           return done(await this.tokenInfo(facts, key.user, outcome));
         case 'closed':
         case 'stale':
@@ -132,6 +134,7 @@ export class ItemWriter {
         if (!outcome.isRepeat) {
           this.metering.requestCounted(ctx, operation);
         }
+        ctx.version = outcome.isRepeat ? undefined : sealed.facts.version;
         return done({ kind: 'written', info: await this.tokenInfo(sealed.facts, user, outcome) });
       case 'closed':
       case 'stale':

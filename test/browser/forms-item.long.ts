@@ -170,6 +170,7 @@ describe('the page of a new endpoint', () => {
       },
     });
     await page.goto(world.serve('/ready', await made.text()));
+    await page.getByRole('button', { name: 'Show details' }).click();
     await page.locator('.vf-show').click();
   };
   const texts = (selector: string): Promise<string[]> => page.locator(selector).allTextContents();

@@ -13,6 +13,7 @@ export interface Embedding {
   readonly reference?: string;
   readonly token?: string;
   readonly locale?: string;
+  readonly networks?: boolean;
   readonly extra?: Readonly<Record<string, string>>;
 }
 
@@ -68,9 +69,9 @@ function elementOf(url: string, embedding: Embedding): string {
 }
 
 function functionOf(url: string, embedding: Embedding): string {
-  const { form, endpoint, reference, token, locale, extra } = embedding;
+  const { form, endpoint, reference, token, locale, networks, extra } = embedding;
   const { url: endpointUrl, secret } = endpoint;
-  const options = { form, url: endpointUrl, secret, reference, token, locale, extraData: extra };
+  const options = { form, url: endpointUrl, secret, reference, token, locale, networks, extraData: extra };
   return `<script src="${url}/forms/vault-forms.global.js"></script>
 <div id="form"></div>
 <script>

@@ -1,6 +1,7 @@
 /** What forms and elements put on the wire: nothing that anything between them and the vault could read. */
 import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page, Request } from 'playwright-core';
+import { heard, pageOf } from './elements-page.ts';
 import { type Shown, showForm, WAYS } from './forms-shop.ts';
 import { type Endpoint, openFormsWorld } from './forms-world.ts';
 import { useWorld } from './use-world.ts';
@@ -128,6 +129,53 @@ document.querySelector('button').onclick = () => card.submit().then((reply) => {
   const { token } = (await reply.jsonValue()) as { readonly token: string };
   expect(await world.stored(token, 'order-1')).toMatchObject({ card_number: NUMBER });
   expectSealed();
+});
+
+describe('an item', () => {
+  const REFERENCE = 'sealed-item';
+
+  /** An endpoint that takes sealed readers alone, for a stored card; and what the vault has sent since. */
+  async function stored() {
+    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: REFERENCE });
+    const endpoint = await world.retrieve({ token, reference: REFERENCE, require_sealed: true });
+    const replies: Promise<string>[] = [];
+    page.on('response', (response) => {
+      if (response.url().includes(`/v1/retrieve/${endpoint.unique_id}`)) {
+        replies.push(response.text());
+      }
+    });
+    return { token, endpoint, replies };
+  }
+
+  test.each(WAYS)('is read sealed by a form as %s', async (way) => {
+    const { token, endpoint, replies } = await stored();
+    const embedding = { way, form: 'pcd', endpoint, token, reference: REFERENCE };
+    const { form } = await showForm(world, page, embedding);
+    await form.locator('.vf-show').click();
+    expect(await form.locator('.vf-value').first().textContent()).toBe('4111 1111 1111 1111');
+    expect(replies.length).toBe(1);
+    expect((await Promise.all(replies)).join('')).not.toMatch(/1111|card_number/);
+  });
+
+  test('is read sealed by an element that asks for it, and not at all without WebCrypto', async () => {
+    const { token, endpoint, replies } = await stored();
+    const markup = `<vault-reveal class="field" seal url="${endpoint.url}" secret="${endpoint.secret}" token="${token}" reference="${REFERENCE}" locale="en"></vault-reveal>`;
+    const url = pageOf(
+      world,
+      markup,
+      `import '${world.url}/forms/vault-forms.js';
+document.querySelector('vault-reveal').addEventListener('vault-error', ({ detail }) => heard.push(['error', detail]));`,
+    );
+    await page.goto(url);
+    const frame = page.frameLocator('iframe');
+    await frame.getByRole('button', { name: 'Show' }).click();
+    expect(await frame.locator('output').textContent()).toBe('4111 1111 1111 1111');
+    expect((await Promise.all(replies)).join('')).not.toMatch(/1111|card_number/);
+    await page.addInitScript(() => Object.defineProperty(Crypto.prototype, 'subtle', { value: undefined }));
+    await page.goto(`${url}?again`);
+    expect(await heard(page, 'error')).toMatchObject({ status: 0, code: 'sealing_failed' });
+    expect(replies.length).toBe(1);
+  });
 });
 
 declare const window: { readonly reply?: unknown };

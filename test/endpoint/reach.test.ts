@@ -170,7 +170,8 @@ function showsNothing(answer: Answer): void {
 test('the routes of secrets are all there, and most routes are none', () => {
   const own = ROUTES.filter(({ auth }) => auth === OWN.capture || auth === OWN.retrieve);
   expect(own.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
-    ...['GET /v1/capture/{unique_id}', 'GET /v1/retrieve/{unique_id}', 'POST /v1/capture/{unique_id}'],
+    ...['GET /v1/capture/{unique_id}', 'GET /v1/capture/{unique_id}/bin/{digits}'],
+    ...['GET /v1/retrieve/{unique_id}', 'POST /v1/capture/{unique_id}'],
   ]);
   expect((ROUTES.length - own.length) * places.length).toBeGreaterThan(60);
 });
@@ -190,12 +191,13 @@ describe.each(KINDS)('a %s secret alone', (kind) => {
     expect(await everything()).toEqual(before);
   });
 
-  test('is taken from its header alone, and by its own methods alone', async () => {
+  test('is taken from its header and from Authorization alone, and by its own methods alone', async () => {
     const before = await everything();
     const { url, secret } = endpointOf(kind);
     for (const [place, use] of places) {
       const given = use(secret);
-      if (given.headers?.[`x-vault-${kind}-secret`] === undefined) {
+      const { authorization, [`x-vault-${kind}-secret`]: own } = { ...given.headers };
+      if (own === undefined && authorization === undefined) {
         for (const route of ROUTES.filter(({ auth }) => auth === OWN[kind])) {
           expect([place, (await sendTo(route, url, given)).outcome]).toEqual([place, REFUSED]);
         }

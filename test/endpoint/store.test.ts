@@ -28,7 +28,13 @@ test('an id is reserved for one, for a minute, and then kept by its endpoint', a
   expect(await commit('other')).toBe(false);
   expect(await commit()).toBe(true);
   expect(await redis.raw.pttl(redisKeys.endpoint('shop'))).toBe(-1);
-  expect(await store.read('shop')).toEqual({ nonce: 'nonce', aid: 'aid', ...RECORDS, stoppedAt: undefined });
+  expect(await store.read('shop')).toEqual({
+    nonce: 'nonce',
+    aid: 'aid',
+    ...RECORDS,
+    stoppedAt: undefined,
+    uses: 0,
+  });
 });
 
 test('a commit that comes twice does not bring back what was stopped in between', async () => {

@@ -9,12 +9,12 @@ const ROOT = join(import.meta.dir, '..', '..');
 /** What the scripts are made of; the packages beside it are the same ones. */
 const SOURCES = ['forms', 'sdk/seal', 'server', 'package.json', 'tsconfig.json'];
 const NAMES = ['vault-forms.js', 'vault-forms.global.js', 'vault-form-page.js', 'vault-element.js'];
-/** At most, after gzip. The pages that post have about 1.2 KB for sealing what they send, so that TLS need not end at the vault. */
+/** At most, after gzip. The pages have about 1.5 KB for sealing what they send and read, so that TLS need not end at the vault. */
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'vault-forms.js': 8 * 1024,
   'vault-forms.global.js': 8 * 1024,
-  'vault-form-page.js': 30 * 1024,
-  'vault-element.js': 18 * 1024,
+  'vault-form-page.js': 31 * 1024,
+  'vault-element.js': 20 * 1024,
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-forms-'));

@@ -72,6 +72,7 @@ function member(field: string, more: Partial<Member> = {}): Member {
     posted: () => ({ [field]: 'value' }),
     check: () => true,
     clear: () => undefined,
+    isAdmitted: false,
     isSending: false,
     attempt: undefined,
     ...more,

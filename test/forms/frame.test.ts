@@ -73,6 +73,50 @@ describe('hearing', () => {
   });
 });
 
+describe('the origin of the page around', () => {
+  const originOf = (ancestors: readonly string[] | undefined) => {
+    const made = framed();
+    const frame = openFrame({ own: made.own, ancestors, allowed: [] }, () => undefined);
+    return { ...made, origin: frame.origin() };
+  };
+
+  test('is the one that the browser tells', async () => {
+    const { say, origin } = originOf(['https://shop.example', 'https://outer.example']);
+    say({ type: 'vault.hello' }, 'https://other.example');
+    expect(await origin).toBe('https://shop.example');
+  });
+
+  test('is that of its first message where the browser tells none', async () => {
+    for (const ancestors of [undefined, ['null']]) {
+      const { say, origin } = originOf(ancestors);
+      say({ type: 'vault.hello' }, 'https://stranger.example', {});
+      say({ type: 'vault.hello' }, 'https://shop.example');
+      say({ type: 'vault.submit' }, 'https://other.example');
+      expect(await origin).toBe('https://shop.example');
+    }
+  });
+
+  test('is unknown after a while without either, or none', async () => {
+    const silent = originOf(undefined);
+    silent.pass();
+    expect(await silent.origin).toBeUndefined();
+    const opaque = originOf(['null']);
+    opaque.pass();
+    expect(await opaque.origin).toBe('null');
+  });
+});
+
+describe('a change of a field', () => {
+  const change = { type: 'vault.change', state: 'complete', brand: 'visa', error: '' };
+
+  test('may name networks, as a text', () => {
+    expect(isFrameMessage(change)).toBe(true);
+    expect(isFrameMessage({ ...change, networks: 'visa cartes-bancaires' })).toBe(true);
+    expect(isFrameMessage({ ...change, networks: ['visa'] })).toBe(false);
+    expect(isFrameMessage({ type: 'vault.change', networks: 'visa' })).toBe(false);
+  });
+});
+
 describe('sending', () => {
   test('to the origin around, as the browser knows it', () => {
     const { own, sent } = framed();

@@ -213,6 +213,7 @@ describe('attributes', () => {
       title: 't',
       locale: 'fr',
       label: 'l',
+      networks: false,
       testing: true,
       formsHost: true,
       extraData: { order: '7', note: 'a b&c' },

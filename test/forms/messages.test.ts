@@ -23,7 +23,7 @@ describe.each(LOCALES)('%s in the page of another', (locale) => {
 
   test('speaks of a form where it else speaks of a link, and of nothing else differently', () => {
     const differing = NAMES.filter((name) => alone[name] !== framed[name]);
-    expect(differing).toEqual(['e_gone', 'e_refused']);
+    expect(differing).toEqual(['e_gone', 'e_used', 'e_refused']);
   });
 
   test('leaves no choice open', () => {

@@ -34,6 +34,8 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   listExpiring: 'shows dates',
   readPreferences: 'shows what the account has set for itself',
   checkCaptureEndpoint: 'endpoints note their refusals themselves, and nothing is done',
+  readNetworks: 'shows what an issuer publishes, and nothing is done',
+  readReseal: 'shows counts',
   getSealingKey: 'says the same to everybody, and nothing is done',
   capture: 'endpoints note their refusals themselves, and items their successes',
   retrieve: 'endpoints note their refusals themselves, and items their successes',

@@ -93,13 +93,28 @@ describe('no other reply is', () => {
   });
 });
 
+/** What pages may send to endpoints besides. */
+const OF_ENDPOINTS = 'Authorization, X-Vault-Seal-To, traceparent, tracestate, baggage, sentry-trace';
+
 describe('OPTIONS', () => {
   const asked = { 'Access-Control-Request-Method': 'DELETE', 'Access-Control-Request-Headers': 'x-canary' };
   const paths: readonly (readonly [string, string, string])[] = [
-    [CAPTURE, 'POST', 'Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret'],
-    [`${CAPTURE}/`, 'POST', 'Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret'],
-    ['/v1/capture/%ff', 'POST', 'Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret'],
-    [RETRIEVE, 'GET', 'Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Retrieve-Secret'],
+    [CAPTURE, 'POST', `Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret, ${OF_ENDPOINTS}`],
+    [
+      `${CAPTURE}/`,
+      'POST',
+      `Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret, ${OF_ENDPOINTS}`,
+    ],
+    [
+      '/v1/capture/%ff',
+      'POST',
+      `Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Capture-Secret, ${OF_ENDPOINTS}`,
+    ],
+    [
+      RETRIEVE,
+      'GET',
+      `Content-Type, Idempotency-Key, X-Request-Id, X-Vault-Retrieve-Secret, ${OF_ENDPOINTS}`,
+    ],
     ['/v1/retrieve/iframe/f1', 'GET', 'Content-Type, Idempotency-Key, X-Request-Id'],
     ['/v1/open?secret=1', 'PUT', 'Content-Type, Idempotency-Key, X-Request-Id'],
   ];

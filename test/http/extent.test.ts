@@ -8,6 +8,7 @@ import { createClient } from './client.ts';
 const PUBLIC = [
   'POST /v1/capture/{unique_id}',
   'GET /v1/capture/{unique_id}',
+  'GET /v1/capture/{unique_id}/bin/{digits}',
   'GET /v1/capture/{unique_id}/sealing-key',
   'GET /v1/retrieve/{unique_id}',
   'GET /v1/retrieve/iframe/{form_id}',

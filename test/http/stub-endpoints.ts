@@ -157,6 +157,10 @@ export function createStubEndpoints(note: Note): StubEndpoints {
         refuseOthers(address);
         return { unique_id: ENDPOINT.id, expires_at: NEW_ENDPOINT.expires_at };
       },
+      networks: async (_ctx: RequestContext, address) => {
+        refuseOthers(address);
+        return { networks: ['visa'] };
+      },
     }),
     sealingKeys: stub<SealingKeys>({ current: async () => SEALING_KEY }),
     retrievals: stub<Retrievals>({

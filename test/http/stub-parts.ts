@@ -28,6 +28,7 @@ import type { Batches } from '../../server/vault/batch/batches.ts';
 import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { ItemRemover } from '../../server/vault/remover.ts';
+import type { Reseals } from '../../server/vault/reseals.ts';
 import type { Vault } from '../../server/vault/vault.ts';
 import { createStubEndpoints, stub, stubCredentials, stubJobs, stubSubscriptions } from './stub-endpoints.ts';
 
@@ -92,7 +93,7 @@ function stubVault(
   note: Note,
 ): Pick<
   AppDeps,
-  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'remover' | 'keys' | 'recoveries'
+  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'remover' | 'keys' | 'recoveries' | 'reseals'
 > {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
   return {
@@ -104,6 +105,10 @@ function stubVault(
         user: 'u1',
         passphrase: new Secret('generated-passphrase'),
       })),
+    }),
+    reseals: stub<Reseals>({
+      start: note('reseal', () => ({ total: 1, done: 0 })),
+      progress: note('resealProgress', () => ({ total: 1, done: 1, finished_at: '2026-01-31T12:00:00Z' })),
     }),
     vault: stub<Vault>({
       store: note('store', () => ({ reply: TOKEN_INFO, replayed: false })),

@@ -161,6 +161,11 @@ const CAPTURE: Readonly<Record<string, Wire>> = {
     request: 'GET /v1/capture?user=shop',
   },
   'capture.check': { call: ({ client }) => client.capture.check(MADE), ...CHECKED },
+  'capture.networks': {
+    call: ({ client }) => client.capture.networks({ ...MADE, digits: '41111111' }),
+    request: 'GET /v1/capture/Web.Shop_1%40x%3A-/bin/41111111',
+    secret: 'capture',
+  },
   'captureClient.check': { call: ({ checkout }) => checkout.check(), ...CHECKED },
   'capture.submit': {
     call: ({ client }) => client.capture.submit({ ...MADE, ...captured }),

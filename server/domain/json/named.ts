@@ -72,6 +72,59 @@ export function prepareNamed(paths: readonly string[]): readonly NamedPath[] {
     .filter((path) => path !== undefined);
 }
 
+/** How the steps of a path lead from place to place in a tree. */
+export interface Steps<Place> {
+  /** The members of a name; of any name without one. */
+  readonly members: (place: Place, name: string | undefined) => Iterable<Place>;
+  /** The item at an index; all items without one. */
+  readonly items: (place: Place, index: number | undefined) => Iterable<Place>;
+}
+
+/** The first place at a path, in the order of the text; undefined if there is none. */
+export function firstPlace<Place>(
+  place: Place,
+  path: NamedPath,
+  steps: Steps<Place>,
+  from = 0,
+): Place | undefined {
+  const step = path[from];
+  if (step === undefined) {
+    return place;
+  }
+  const isItem = typeof step === 'number' || step === ANY_ITEM;
+  const places = isItem
+    ? steps.items(place, step === ANY_ITEM ? undefined : step)
+    : steps.members(place, step === ANY_MEMBER ? undefined : step);
+  for (const next of places) {
+    const found = firstPlace(next, path, steps, from + 1);
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  return undefined;
+}
+
+const JSON_STEPS: Steps<JsonValue> = {
+  members(value, name) {
+    if (!(value instanceof Map)) {
+      return [];
+    }
+    const member = name === undefined ? undefined : value.get(name);
+    return name === undefined ? value.values() : member === undefined ? [] : [member];
+  },
+  items(value, index) {
+    if (!Array.isArray(value)) {
+      return [];
+    }
+    return index === undefined ? value : value.slice(index, index + 1);
+  },
+};
+
+/** The first value at a path, in the order of the text; undefined if there is none. */
+export function firstNamed(value: JsonValue, path: NamedPath): JsonValue | undefined {
+  return firstPlace(value, path, JSON_STEPS);
+}
+
 /** A place in a value, for all paths that lead to it. */
 interface Place {
   readonly paths: readonly NamedPath[];

@@ -16,7 +16,7 @@ const NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 const BETWEEN_GROUPS = /(?<=\d{4})[^\p{L}\p{N}]{1,3}(?=\d{3})/gu;
 
 /** A text as people read it, with one space between groups of digits. */
-function plainOf(text: string): string {
+export function plainText(text: string): string {
   return plainNumbers(text.normalize('NFKC')).replaceAll(UNSEEN, '').replaceAll(BETWEEN_GROUPS, ' ');
 }
 
@@ -38,7 +38,7 @@ export function readMetadata(value: JsonValue, field: string): ItemMetadata | un
     if (typeof text !== 'string' || [...text].length > CHARACTERS_MAX || !text.isWellFormed()) {
       throw invalid(placeOf(field, name), 'must have a text of at most 500 characters');
     }
-    if ([name, text, plainOf(name), plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
+    if ([name, text, plainText(name), plainText(text)].some((part) => maskNumbersIn(part) !== part)) {
       throw new VaultError('metadata_sensitive', { field: placeOf(field, name) });
     }
     metadata[name] = text;

@@ -28,6 +28,8 @@ export interface Branch {
 export interface Leaf extends Value {
   readonly name: string;
   readonly branch: Branch;
+  /** The whole name of a form's field or of a table's column, where `name` is its last part. */
+  readonly field?: string;
   /** The element whose text it is, around the attributes. */
   readonly own?: Branch | undefined;
   readonly notation?: Notation | undefined;
@@ -56,9 +58,9 @@ export class Names {
   constructor(private readonly root: Branch = ROOT) {}
 
   /** The last name of a path, and the branch that it is in. Items of a list have the name of the list. */
-  find(path: string): { readonly name: string; readonly branch: Branch } {
+  find(path: string): { readonly name: string; readonly branch: Branch; readonly field: string } {
     if (!/[[\].]/.test(path)) {
-      return { name: path, branch: this.root };
+      return { name: path, branch: this.root, field: path };
     }
     const steps = path.split(/[[\].]+/, STEPS_MAX + 1).filter((step) => step !== '');
     const name = steps.pop() ?? '';
@@ -69,7 +71,7 @@ export class Names {
       branch = this.#branches.get(way) ?? branchOf(INDEX.test(step) ? branch.name : step, branch);
       this.#branches.set(way, branch);
     }
-    return { name, branch };
+    return { name, branch, field: path };
   }
 }
 

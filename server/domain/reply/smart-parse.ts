@@ -1,18 +1,19 @@
 import { VaultError } from '../../core/errors.ts';
 import { onlyDigits } from '../card/digits.ts';
 import { cardRuns } from '../card/runs.ts';
-import type { JsonObject } from '../json/json.ts';
+import type { JsonObject, JsonValue } from '../json/json.ts';
+import { firstNamed, type NamedPath } from '../json/named.ts';
 import { type Charset, decodeText } from '../text/charset.ts';
 import { type BodyFormat, bodyFormat, mediaType } from '../text/media-type.ts';
 import { type FoundCard, findCard } from './cards.ts';
 import { formLeaves } from './form.ts';
 import { textLeaves } from './free-text.ts';
-import { jsonLeaves } from './json.ts';
+import { jsonLeaves, replyJson } from './json.ts';
 import type { Leaf, Value } from './leaves.ts';
 import { looksLikeMultipart, multipartLeaves } from './multipart.ts';
 import { Original } from './original.ts';
 import { looksLikeTable, tableLeaves } from './table.ts';
-import { xmlLeaves } from './xml.ts';
+import { xmlAt, xmlLeaves } from './xml.ts';
 
 const LOOKS_LIKE_FORM = /^[^\s&=<>{}]+=\S*\s*$/;
 /** Documents for people: their text stands between elements that have no names of values. */
@@ -25,6 +26,8 @@ export interface SmartParsed {
   readonly format: BodyFormat;
   /** The object to store: `card_number`, what else was found, and `original_data`. */
   readonly object: JsonObject;
+  /** The first value at the given path of the text. */
+  readonly named?: JsonValue | undefined;
 }
 
 function sniff(text: string): BodyFormat {
@@ -127,6 +130,32 @@ function readLeaves(text: string, contentType: string | undefined, charset: Char
     : { format: 'text', leaves: textLeaves(text), isFree: true };
 }
 
+/** The values of a form or table by the whole name of their field; several values of one name are a list. */
+function fieldsOf(leaves: readonly Leaf[]): JsonObject {
+  const fields: JsonObject = new Map();
+  for (const { field, value } of leaves) {
+    if (field !== undefined) {
+      const before = fields.get(field);
+      fields.set(field, before === undefined ? value : [before, value].flat());
+    }
+  }
+  return fields;
+}
+
+/** The first value at a path of a text, by the format that it was read as; free text has none. */
+function valueAt({ format, leaves }: Read, text: string, path: NamedPath): JsonValue | undefined {
+  switch (format) {
+    case 'json': {
+      const value = replyJson(text);
+      return value === undefined ? undefined : firstNamed(value, path);
+    }
+    case 'xml':
+      return xmlAt(text, path);
+    default:
+      return firstNamed(fieldsOf(leaves), path);
+  }
+}
+
 /**
  * Finds a card's number, code, expiry and holder in a text: in JSON and JSON lines, XML, forms and tables by names at
  * any depth, in other text by labels, and without either by Luhn and the ranges of networks. JSON and XML within a value
@@ -135,6 +164,8 @@ function readLeaves(text: string, contentType: string | undefined, charset: Char
  * What these tags cannot reproduce is in `original_parts`, a list of objects: numbers and codes of other cards, and
  * braces that would be read as tags.
  *
+ * With a `path`, the first value there is told as well, read by the same format.
+ *
  * Undefined without a number. Throws `invalid_json`, `json_too_deep` or `invalid_request` for a text that cannot be read
  * as what it is, so that no code in it stays readable, and `track_data_refused`.
  */
@@ -142,17 +173,28 @@ export function smartParse(
   text: string,
   contentType?: string,
   charset: Charset = 'utf-8',
+  path?: NamedPath,
 ): SmartParsed | undefined {
   if (!text.isWellFormed()) {
     return undefined;
   }
-  const { format, leaves, isFree } = readLeaves(text, contentType, charset);
-  const card = findCard(leaves, text, isFree === true ? 'text' : 'outer');
-  return card && { format, object: storedObject(text, card) };
+  const read = readLeaves(text, contentType, charset);
+  const card = findCard(read.leaves, text, read.isFree === true ? 'text' : 'outer');
+  return (
+    card && {
+      format: read.format,
+      object: storedObject(text, card),
+      ...(path === undefined ? {} : { named: valueAt(read, text, path) }),
+    }
+  );
 }
 
 /** Finds the card in a body as {@link smartParse} does. Throws as that and {@link decodeText} do. */
-export function smartParseBody(body: Uint8Array, contentType: string | undefined): SmartParsed | undefined {
+export function smartParseBody(
+  body: Uint8Array,
+  contentType: string | undefined,
+  path?: NamedPath,
+): SmartParsed | undefined {
   const { text, charset } = decodeText(body, contentType);
-  return smartParse(text, contentType, charset);
+  return smartParse(text, contentType, charset, path);
 }

@@ -1,4 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
+import type { JsonValue } from '../json/json.ts';
+import { firstPlace, type NamedPath, type Steps } from '../json/named.ts';
 import { escapeXml } from '../template/escape.ts';
 import { type Branch, branchOf, type Leaf, type Notation, ROOT, readNotation } from './leaves.ts';
 
@@ -57,6 +59,8 @@ function readAttributes(source: string, offset: number, branch: Branch, leaves: 
 interface Reading {
   readonly text: string;
   readonly leaves: Leaf[];
+  /** All elements, in order. */
+  readonly elements: Branch[];
   readonly open: Open[];
   readonly root: Branch;
   roots: number;
@@ -89,6 +93,7 @@ function readOpenTag(reading: Reading, start: number, groups: Readonly<Record<st
   const { open: tag = '', attributes = '', empty } = groups;
   const inside = reading.open.at(-1);
   const branch = branchOf(localName(tag), inside?.branch ?? reading.root);
+  reading.elements.push(branch);
   readAttributes(attributes, start + 1 + tag.length, branch, reading.leaves);
   reading.roots += inside === undefined ? 1 : 0;
   if (empty === '') {
@@ -146,13 +151,18 @@ function rejectSubset(text: string, at: number): void {
   }
 }
 
+/** A document's elements, and the texts of elements and attributes; both in order, names without their prefix. */
+interface XmlDocument {
+  readonly leaves: Leaf[];
+  readonly elements: readonly Branch[];
+}
+
 /**
- * The texts of an XML document's elements and attributes, in order; names without their prefix. Undefined for a text
- * that is not XML with one root, or is nested more than 64 levels deep. Only the five entities of XML itself are
- * expanded, and an external document type is not fetched.
+ * Reads an XML document. Undefined for a text that is not XML with one root, or is nested more than 64 levels deep. Only
+ * the five entities of XML itself are expanded, and an external document type is not fetched.
  */
-export function xmlLeaves(text: string, root: Branch = ROOT): Leaf[] | undefined {
-  const reading: Reading = { text, leaves: [], open: [], root, roots: 0 };
+function readXml(text: string, root: Branch): XmlDocument | undefined {
+  const reading: Reading = { text, leaves: [], elements: [], open: [], root, roots: 0 };
   for (let at = 0; at < text.length; ) {
     TOKEN.lastIndex = at;
     const token = TOKEN.exec(text);
@@ -166,5 +176,89 @@ export function xmlLeaves(text: string, root: Branch = ROOT): Leaf[] | undefined
     }
     at = end;
   }
-  return reading.roots === 1 && reading.open.length === 0 ? reading.leaves : undefined;
+  return reading.roots === 1 && reading.open.length === 0 ? reading : undefined;
+}
+
+/** The texts of a document's elements and attributes as {@link readXml} reads them; undefined for any other text. */
+export function xmlLeaves(text: string, root: Branch = ROOT): Leaf[] | undefined {
+  return readXml(text, root)?.leaves;
+}
+
+/** Elements of one name beside each other, or the value of an attribute. */
+type XmlPlace = readonly XmlElement[] | string;
+
+interface XmlElement {
+  /** Text between its tags; undefined without any. */
+  text: string | undefined;
+  readonly attributes: Map<string, string>;
+  readonly children: Map<string, XmlElement[]>;
+}
+
+function newElement(): XmlElement {
+  return { text: undefined, attributes: new Map(), children: new Map() };
+}
+
+/** The document as an element around its root. */
+function treeOf({ leaves, elements }: XmlDocument): XmlElement {
+  const document = newElement();
+  const made = new Map<Branch | undefined, XmlElement>();
+  for (const branch of elements) {
+    const element = newElement();
+    made.set(branch, element);
+    const { children } = made.get(branch.up) ?? document;
+    const named = children.get(branch.name) ?? [];
+    named.push(element);
+    children.set(branch.name, named);
+  }
+  for (const { name, branch, own, value, isAside } of leaves) {
+    const element = made.get(own ?? branch);
+    if (element === undefined || isAside === true) {
+      continue;
+    }
+    if (own !== undefined || name === PIECE) {
+      element.text = (element.text ?? '') + value;
+    } else {
+      element.attributes.set(name, value);
+    }
+  }
+  return document;
+}
+
+/** The places of a step from elements of one name: a single element is a list of one. */
+const XML_STEPS: Steps<XmlPlace> = {
+  members(place, name) {
+    const [only, ...more] = typeof place === 'string' ? [] : place;
+    if (only === undefined || more.length > 0) {
+      return [];
+    }
+    if (name === undefined) {
+      return only.children.values();
+    }
+    const attribute = name.startsWith('@') ? only.attributes.get(name.slice(1)) : undefined;
+    const children = only.children.get(name);
+    return attribute !== undefined ? [attribute] : children === undefined ? [] : [children];
+  },
+  items(place, index) {
+    const list = typeof place === 'string' ? [] : place;
+    return (index === undefined ? list : list.slice(index, index + 1)).map((element) => [element]);
+  },
+};
+
+/** The text of a place without white space around it; undefined for several elements, and for one around others. */
+function textOf(place: XmlPlace): JsonValue {
+  if (typeof place === 'string') {
+    return place.trim();
+  }
+  const [only, ...more] = place;
+  return only === undefined || more.length > 0 || only.children.size > 0 ? [] : (only.text ?? '').trim();
+}
+
+/**
+ * The first value at a path of a document: the text of an element or attribute, a list for several elements and for one
+ * around others; undefined if there is none, and for a text that {@link readXml} does not read.
+ */
+export function xmlAt(text: string, path: NamedPath): JsonValue | undefined {
+  const document = readXml(text, ROOT);
+  const place = document && firstPlace<XmlPlace>([treeOf(document)], path, XML_STEPS);
+  return place === undefined ? undefined : textOf(place);
 }

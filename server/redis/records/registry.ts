@@ -168,6 +168,8 @@ export const RECORD_KINDS = {
   guesses: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },
+  /** String: the same for a source at an endpoint. */
+  endpointRate: { name: idName('q'), backup: 'none' },
   /** String: the same for an account. */
   accountRate: { name: accountName('m'), backup: 'none' },
   /** String: sealed key record. */
@@ -190,6 +192,10 @@ export const RECORD_KINDS = {
   purge: { name: accountName('purge'), backup: 'none' },
   /** Set: passphrase changes whose fences and endpoints may be unfinished, as `kid gen`. A restore finishes all. */
   keyChanges: { name: accountName('c'), backup: 'none' },
+  /** Hash: the progress of the newest reseal of a key, by its id. A restored vault has had none. */
+  reseal: { name: accountNames('rs:'), backup: 'none' },
+  /** String: the run that does it now. */
+  resealLease: { name: accountNames('rl:'), backup: 'none' },
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: { name: accountNames('u:'), backup: 'own' },
   /** String: names of the counts of buckets that were last added to those of the account, see `request/folding.ts`. */
@@ -318,7 +324,7 @@ export const RECORD_KINDS = {
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),
-    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u'),
     listed: {
       directory: endpointDirectory,
       order: 'score',

@@ -24,6 +24,7 @@ import dropSadText from './drop-sad-2.lua' with { type: 'text' };
 import dueTokensText from './due-tokens-1.lua' with { type: 'text' };
 import expireItemsText from './expire-items-n.lua' with { type: 'text' };
 import removeItemsText from './remove-items-n.lua' with { type: 'text' };
+import resealItemsText from './reseal-items-n.lua' with { type: 'text' };
 import { wantRewrite } from './sad-rewrite.ts';
 import writeItemsText from './write-items-n.lua' with { type: 'text' };
 
@@ -34,6 +35,7 @@ const dropSad = script(dropSadText);
 const dueTokens = script(prelude, dueTokensText);
 const expireItems = script(prelude, expireItemsText);
 const removeItems = script(prelude, outboxPrelude, removeItemsText);
+const resealItems = script(prelude, resealItemsText);
 
 const NO_BYTES = Buffer.alloc(0);
 /** The name of no count (see `Metering.fieldOf`), for writes that are not counted. */
@@ -130,6 +132,18 @@ export interface ItemRemoval {
   readonly proof: Uint8Array;
   /** Its member of the reference index, empty for none. */
   readonly refMember: Uint8Array;
+}
+
+/** An item that was sealed again. */
+interface ItemReseal {
+  readonly token: string;
+  /** The last 16 bytes of the metadata that was read. */
+  readonly tag: Uint8Array;
+  /** Envelope and content of part 0. */
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  /** Empty for none. */
+  readonly sad: Uint8Array;
 }
 
 const REMOVED = ['ok', 'missing', 'changed', 'damaged'] as const;
@@ -382,6 +396,17 @@ export class ItemStore {
     return Array.isArray(reply)
       ? asList(reply).map((word) => asOneOf(word, REMOVED))
       : asOneOf(reply, ['closed']);
+  }
+
+  /** Replaces the sealed parts of items of one bucket that are still what was read; returns their number, or the fence. */
+  async reseal(bucket: Bucket, gen: number, items: readonly ItemReseal[]): Promise<number | Fenced['kind']> {
+    const keys = [
+      redisKeys.fence(bucket),
+      ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
+    ];
+    const args = items.flatMap(({ tag, item, meta, sad }) => [tag, item, meta, sad]);
+    const [word, replaced] = asList(await this.redis.run(resealItems, keys, [gen, ...args]));
+    return isOk(word) ? asCount(replaced) : asFenced(asText(word)).kind;
   }
 
   /** Deletes the sensitive authentication data of an item and replaces its metadata. */

@@ -34,6 +34,15 @@ export const KEYS: Readonly<Record<string, Wire>> = {
     request: 'PUT /v1/key',
     body: { user: 'shop', passphrase: 'old', new_passphrase: 'new' },
   },
+  'keys.reseal': {
+    call: ({ client }) => client.keys.reseal({ user: 'shop', passphrase: 'old' }),
+    request: 'POST /v1/key/reseal',
+    body: { user: 'shop', passphrase: 'old' },
+  },
+  'keys.resealProgress': {
+    call: ({ client }) => client.keys.resealProgress({ user: 'shop' }),
+    request: 'GET /v1/key/reseal?user=shop',
+  },
   'keys.delete': {
     call: ({ client }) => client.keys.delete({ user: 'shop', safe: false }),
     request: 'DELETE /v1/key?user=shop&safe=false',

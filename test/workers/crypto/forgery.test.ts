@@ -99,7 +99,7 @@ test('metadata of another shape is refused', () => {
     plain.subarray(0, 63),
     new Uint8Array(0),
     changed(0, 2),
-    changed(45, 32),
+    changed(45, 64),
     changed(45, 3),
     changed(47, 200),
     changed(48, 0xff),

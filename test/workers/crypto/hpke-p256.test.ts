@@ -6,6 +6,7 @@ import {
   openSealedBody,
   openSealingKey,
   type SealedFor,
+  sealReplyBody,
 } from '../../../workers/crypto/endpoint/sealing-key.ts';
 import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { exportSecret, type KeyPair } from '../../../workers/crypto/primitives/hpke.ts';
@@ -147,5 +148,32 @@ describe('the record of a sealing key', () => {
     const pair = openSealingKey(sealer, day, hex(record));
     pair[Symbol.dispose]();
     expect(pair.privateKey).toEqual(new Uint8Array(32));
+  });
+});
+
+describe('a sealed reply', () => {
+  const NAMES = { id: 'desk', token: 'ü', reference: undefined };
+
+  test.each([0, 1, 255, 256, 257, 70_000])(
+    'of %p bytes opens by another implementation, filled with spaces',
+    async (length) => {
+      const pair = generateP256Pair();
+      const body = utf8('x'.repeat(length));
+      const { enc, ciphertext } = sealReplyBody(pair.publicKey, NAMES, body);
+      const own = {
+        privateKey: await suite.DeserializePrivateKey(new Uint8Array(pair.privateKey), true),
+        publicKey: await suite.DeserializePublicKey(new Uint8Array(pair.publicKey)),
+      };
+      const opened = await suite.Open(own, new Uint8Array(enc), new Uint8Array(ciphertext), {
+        info: utf8('cardvault sealed reply'),
+        aad: utf8('["desk","ü",null]'),
+      });
+      const blocks = Math.max(1, Math.ceil(length / 256));
+      expect(textOf(opened)).toBe('x'.repeat(length).padEnd(256 * blocks, ' '));
+    },
+  );
+
+  test.each(vectors.points)('to a point that is none is refused: $name', ({ enc }) => {
+    expect(() => sealReplyBody(hex(enc), NAMES, utf8('{}'))).toThrow(IntegrityError);
   });
 });

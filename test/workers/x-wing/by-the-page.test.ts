@@ -4,7 +4,7 @@ import { armor, Decrypter } from 'age-encryption';
 import { golden, inputs, ctx as place } from '../crypto/golden.ts';
 import * as page from './by-the-page.ts';
 
-const { recovery, sealedCapture, xWing } = golden;
+const { recovery, sealedCapture, sealedReply, xWing } = golden;
 /** Bytes of the vectors. */
 function hex(text: string): Buffer {
   return Buffer.from(text, 'hex');
@@ -85,4 +85,12 @@ test('a body that a browser has sealed', () => {
   expect(`${day}-${page.sha256(pair.subarray(33)).subarray(0, 8).toString('hex')}`).toBe(kid);
   expect(page.sealedBody(pair, hex(enc), hex(ct), [id, inputs.reference, null])).toBe(inputs.part0);
   expect(() => page.sealedBody(pair, hex(enc), hex(ct), [id, null, null])).toThrow();
+});
+
+test('a reply that was sealed to its reader', () => {
+  const { id, token, privateKey, publicKey, enc, ct } = sealedReply;
+  const pair = page.bytes(hex(privateKey), hex(publicKey));
+  const body = page.sealedReply(pair, hex(enc), hex(ct), [id, token, inputs.reference]);
+  expect(body).toBe(inputs.part0.padEnd(256, ' '));
+  expect(() => page.sealedReply(pair, hex(enc), hex(ct), [id, token, null])).toThrow();
 });

@@ -1,5 +1,5 @@
 /**
- * The formats of recoveries, X-Wing and sealed captures, written again from docs/crypto.md and the standards it names, with
+ * The formats of recoveries, X-Wing, sealed captures and replies, written again from docs/crypto.md and the standards it names, with
  * nothing of the vault's own code.
  */
 import { createDecipheriv, createECDH, createHash, createHmac, hkdfSync } from 'node:crypto';
@@ -272,17 +272,29 @@ export function endpoint(
   return gcmAt(both.subarray(0, 32), wrap, 8, bound);
 }
 
-/** "Sealed captures": the body, and the name of the key. */
-export function sealedBody(
-  pair: Buffer,
-  enc: Uint8Array,
-  sealed: Uint8Array,
-  names: readonly [id: string, reference: string | null, key: string | null],
+/** The texts of a request that a message is sealed for. */
+type Names = readonly [string | null, string | null, string | null];
+
+/** One message to a private and a public key of P-256, one after the other. */
+function openMessage(
+  pair: Uint8Array,
+  [enc, sealed]: readonly [Uint8Array, Uint8Array],
+  info: string,
+  names: Names,
 ): string {
   const ecdh = createECDH('prime256v1');
-  ecdh.setPrivateKey(pair.subarray(1, 33));
-  const context = bytes(enc, pair.subarray(33));
-  const info = text('cardvault sealed capture');
-  const { key, nonce } = hpke(0x0010, 2, info, { dh: ecdh.computeSecret(enc), context });
+  ecdh.setPrivateKey(pair.subarray(0, 32));
+  const context = bytes(enc, pair.subarray(32));
+  const { key, nonce } = hpke(0x0010, 2, text(info), { dh: ecdh.computeSecret(enc), context });
   return gcm(key, nonce, sealed, text(JSON.stringify(names))).toString();
+}
+
+/** "Sealed captures": the body, by the plaintext of a sealing key. */
+export function sealedBody(pair: Buffer, enc: Uint8Array, sealed: Uint8Array, names: Names): string {
+  return openMessage(pair.subarray(1), [enc, sealed], 'cardvault sealed capture', names);
+}
+
+/** "Sealed replies": the body with the spaces behind it. */
+export function sealedReply(pair: Uint8Array, enc: Uint8Array, sealed: Uint8Array, names: Names): string {
+  return openMessage(pair, [enc, sealed], 'cardvault sealed reply', names);
 }

@@ -1,13 +1,20 @@
 /**
- * Sealing keys: P-256 pairs of a day each, to which browsers seal the bodies that they send to capture endpoints.
+ * Sealing keys: P-256 pairs of a day each, to which browsers seal the bodies that they send to capture endpoints; and replies of
+ * retrieval endpoints that are sealed to a pair of the reader.
  *
  * Record: a service record (kind `sealing key`, path `[day]`) of `version 1 | private key 32 | public key 65`.
  *
- * Sealed body: HPKE Base, with the info and the associated data below.
+ * Sealed body, sealed reply: HPKE Base, with the info and the associated data below.
  */
 import { concat, IntegrityError, utf8, wipe } from '../primitives/bytes.ts';
 import type { KeyPair } from '../primitives/hpke.ts';
-import { generateP256Pair, openP256, P256_POINT_BYTES, P256_SCALAR_BYTES } from '../primitives/hpke-p256.ts';
+import {
+  generateP256Pair,
+  openP256,
+  P256_POINT_BYTES,
+  P256_SCALAR_BYTES,
+  sealP256,
+} from '../primitives/hpke-p256.ts';
 import { sha256 } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 
@@ -73,4 +80,28 @@ export function openSealedBody(
   sealedFor: SealedFor,
 ): Uint8Array {
   return openP256(sealed, pair, INFO, bindTo(sealedFor));
+}
+
+/** What a sealed reply is bound to: as in the query of the request. */
+export interface RepliedTo {
+  readonly id: string;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+}
+
+const REPLY_INFO = utf8('cardvault sealed reply');
+/** Replies are filled up with spaces, so that their length tells little. */
+const REPLY_BLOCK_BYTES = 256;
+const SPACE = 0x20;
+
+/** Seals the body of a reply to the reader's public key. A point that is none: `IntegrityError`. */
+export function sealReplyBody(to: Uint8Array, { id, token, reference }: RepliedTo, body: Uint8Array) {
+  const filled = new Uint8Array(Math.ceil(Math.max(1, body.length) / REPLY_BLOCK_BYTES) * REPLY_BLOCK_BYTES);
+  filled.set(body);
+  filled.fill(SPACE, body.length);
+  try {
+    return sealP256(to, REPLY_INFO, utf8(JSON.stringify([id, token ?? null, reference ?? null])), filled);
+  } finally {
+    wipe(filled);
+  }
 }

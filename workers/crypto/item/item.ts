@@ -52,6 +52,8 @@ interface SealItemRequest extends ItemContext, ItemFacts {
   /** `expiresAtMs`: ms since 1970, 0 = never. */
   readonly part1?: { readonly bytes: Uint8Array; readonly expiresAtMs: number } | undefined;
   readonly sealer: ServiceSealer;
+  /** The version of the data, if this write does not change it. */
+  readonly version?: Uint8Array | undefined;
 }
 
 export interface SealedItem {
@@ -62,6 +64,8 @@ export interface SealedItem {
   readonly sad?: Uint8Array;
   /** The generation that the item is stored under. */
   readonly gen: number;
+  /** The version of its data. */
+  readonly version: Uint8Array;
 }
 
 /** An item as it was stored, with the key that opens it. */
@@ -165,7 +169,7 @@ function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uin
  */
 export function sealItem(request: SealItemRequest): SealedItem {
   const { env, aid, kid, token, owner, part0, part1 } = request;
-  const { reference, expiresAtMs, metadata, summary } = request;
+  const { reference, expiresAtMs, metadata, summary, version } = request;
   if ('generations' in owner && owner.kid !== kid) {
     throw new RangeError('another vault key');
   }
@@ -182,9 +186,11 @@ export function sealItem(request: SealItemRequest): SealedItem {
     expiresAtMs,
     metadata,
     summary,
+    version,
   };
   const meta = sealMeta(request.sealer, request, facts);
-  return sad ? { item, gen, meta, sad } : { item, gen, meta };
+  const sealed = { item, gen, meta, version: version ?? revision };
+  return sad ? { ...sealed, sad } : sealed;
 }
 
 /** Compares what is stored with its hash in the metadata, before anything of it is read: a forged part costs one SHA-256. */
@@ -345,6 +351,11 @@ export function openPatched(request: OpenItemRequest): readonly SplitObject[] {
   });
 }
 
+/** True if an older generation than this one seals an item, or a layer of it. */
+export function isOlder(item: Uint8Array, gen: number): boolean {
+  return split(item).some((layer, i) => envelopeGeneration(withoutTag(layer, i)) < gen);
+}
+
 /** The sealed parts of an item: those of all its layers. Damaged ones are left out. */
 export function partsOf({ item, sad }: Pick<Layer, 'item' | 'sad'>): readonly Uint8Array[] {
   return isPatched(item)
@@ -386,8 +397,9 @@ export function sealPatch(request: SealPatchRequest): PatchedItem {
   ];
   const out = join(layers.map((layer) => layer.item));
   const { sad: _, ...before } = meta;
-  const facts = { ...before, gen, hash0: sha256(out), summary: request.summary ?? meta.summary };
-  const sealed = { item: out, gen, patches: layers.length - 1 };
+  const version = randomBytes(REVISION_BYTES);
+  const facts = { ...before, gen, hash0: sha256(out), summary: request.summary ?? meta.summary, version };
+  const sealed = { item: out, gen, version, patches: layers.length - 1 };
   if (layers.every(({ sad }) => sad.length === 0)) {
     return { ...sealed, meta: sealMeta(sealer, request, facts), sadExpiresAtMs: 0 };
   }

@@ -4,7 +4,7 @@
  *
  * Plaintext: `type 1 | gen 4 | revision 8 | SHA-256 of part 0 32 | flags 1 | [SHA-256 of part 1 32 | expiry in
  * ms 8] | [reference length 2 | reference] | [expiry of the item in ms 8] | [metadata length 4 | JSON] |
- * [summary length 4 | JSON]`, then zeros to the next multiple of 64.
+ * [summary length 4 | JSON] | [version 8]`, then zeros to the next multiple of 64.
  */
 import {
   IntegrityError,
@@ -50,6 +50,13 @@ export interface OpenedMeta extends ItemFacts {
   /** SHA-256 of envelope and content of part 0. */
   readonly hash0: Uint8Array;
   readonly sad?: SadFacts | undefined;
+  /** The version of the data, where the last write has not changed it; undefined: the revision. */
+  readonly version?: Uint8Array | undefined;
+}
+
+/** The version of an item's data: another one for each write that may have changed it. */
+export function versionOf({ version, revision }: OpenedMeta): Uint8Array {
+  return version ?? revision;
 }
 
 /** Bytes of a revision: random, new at each write, so that parts of two writes cannot be mixed. */
@@ -69,7 +76,8 @@ const HAS_REFERENCE = 2;
 const HAS_EXPIRY = 4;
 const HAS_METADATA = 8;
 const HAS_SUMMARY = 16;
-const FLAGS = HAS_SAD | HAS_REFERENCE | HAS_EXPIRY | HAS_METADATA | HAS_SUMMARY;
+const HAS_VERSION = 32;
+const FLAGS = HAS_SAD | HAS_REFERENCE | HAS_EXPIRY | HAS_METADATA | HAS_SUMMARY | HAS_VERSION;
 /** The most that two bytes of length can hold; requests allow far less. */
 const REFERENCE_BYTES_MAX = 0xffff;
 
@@ -107,6 +115,10 @@ function encode(meta: OpenedMeta): Uint8Array {
     flags |= HAS_SUMMARY;
     const bytes = utf8(summary);
     parts.push(u32(bytes.length), bytes);
+  }
+  if (meta.version !== undefined) {
+    flags |= HAS_VERSION;
+    parts.push(meta.version);
   }
   let length = OPTIONAL_AT;
   for (const part of parts) {
@@ -149,6 +161,7 @@ function decode(bytes: Uint8Array): OpenedMeta {
     expiresAtMs: flags & HAS_EXPIRY ? readU64(bytes, skip(8)) : undefined,
     metadata: takeText(HAS_METADATA),
     summary: takeText(HAS_SUMMARY),
+    version: flags & HAS_VERSION ? takeBytes(REVISION_BYTES) : undefined,
   };
   if (bytes.length !== paddedBytes(end)) {
     throw new IntegrityError('metadata');

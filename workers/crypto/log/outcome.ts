@@ -91,6 +91,10 @@ const OUTCOMES = [
   'track_data_refused',
   'subscription_not_found',
   'subscriptions_full',
+  'endpoint_used_up',
+  'origin_not_allowed',
+  'reference_sensitive',
+  'version_mismatch',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

@@ -1,10 +1,12 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { findNumbers, keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
+import { POINT_EXPECTED, readReference } from '../../../server/domain/endpoint.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { firstNamed, type NamedPath, parseNamedPath } from '../../../server/domain/json/named.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
-import { smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
+import { type SmartParsed, smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
   checkEndpointSecret,
@@ -15,7 +17,12 @@ import {
   policyDigest,
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
-import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
+import {
+  newSealingKey,
+  openSealedBody,
+  openSealingKey,
+  sealReplyBody,
+} from '../../crypto/endpoint/sealing-key.ts';
 import { sealPatch } from '../../crypto/item/item.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
@@ -52,16 +59,16 @@ const DECOY_POLICY = {
 const PATCHES_MAX = 32;
 
 /** Reads the card in a body of any format, with the body around it. */
-function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
-  const object = smartParseBody(body, contentType)?.object;
-  if (object === undefined) {
+function readAnything(body: Uint8Array, contentType: string | undefined, path?: NamedPath): SmartParsed {
+  const parsed = smartParseBody(body, contentType, path);
+  if (parsed === undefined) {
     throw new VaultError('number_missing', {
       field: 'body',
       expected:
         'must contain a card number: under a name such as `card_number` or `pan`, or 13 to 19 digits of a network that pass Luhn',
     });
   }
-  return object;
+  return parsed;
 }
 
 function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
@@ -109,11 +116,8 @@ const JSON_EXPECTED =
 const START_BYTES = 64;
 const MAY_BE_JSON = /^\s*[[{]/;
 
-/** Reads a body that was sent to a capture endpoint. The error of a form, XML or text says what would take it. */
-function readBody({ smartParse: smart }: CaptureParams | PatchParams, body: Uint8Array): JsonObject {
-  if (smart) {
-    return readAnything(body, smart.contentType);
-  }
+/** Reads a JSON object. The error of a form, XML or text says what would take it. */
+function readObject(body: Uint8Array): JsonObject {
   try {
     return parseStoredObject(body);
   } catch (error) {
@@ -122,6 +126,25 @@ function readBody({ smartParse: smart }: CaptureParams | PatchParams, body: Uint
       ? new VaultError('invalid_json', { field: 'body', expected: JSON_EXPECTED })
       : error;
   }
+}
+
+/** A body as it was sent, and the reference in it, if the endpoint has a path for that. */
+interface ReadBody {
+  readonly object: JsonObject;
+  readonly reference?: string | undefined;
+}
+
+/** Reads a body that was sent to a capture endpoint. */
+function readBody(params: CaptureParams | PatchParams, body: Uint8Array): ReadBody {
+  const { smartParse: smart } = params;
+  const field = 'referenceField' in params ? params.referenceField : undefined;
+  const path = field === undefined ? undefined : parseNamedPath(field);
+  if (smart) {
+    const { object, named } = readAnything(body, smart.contentType, path);
+    return { object, reference: readReference(named) };
+  }
+  const object = readObject(body);
+  return { object, reference: path && readReference(firstNamed(object, path)) };
 }
 
 /** Returns an object that was sent as it is to be stored. */
@@ -204,11 +227,21 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     return { kid: pair.kid, publicKey: new Uint8Array(pair.publicKey) };
   },
 
+  sealRetrieval(_context, { names, to, body }) {
+    const sealed = openedOrNot(() => sealReplyBody(to, names, body));
+    wipe(body);
+    if (sealed === undefined) {
+      throw new VaultError('invalid_request', { field: 'header.X-Vault-Seal-To', expected: POINT_EXPECTED });
+    }
+    return { enc: sealed.enc, ct: sealed.ciphertext };
+  },
+
   captureItem(context, { params, records, secret, rules, ...sent }) {
     return withCapture(context, params, { use: params.endpoint, ...records, secret }, (key) =>
-      withOpened(context, params, sent, (body) =>
-        sealNew(context, params, ruled(context, params, rules, readBody(params, body)), key),
-      ),
+      withOpened(context, params, sent, (body) => {
+        const { object, reference = params.reference } = readBody(params, body);
+        return sealNew(context, { ...params, reference }, ruled(context, params, rules, object), key);
+      }),
     );
   },
 
@@ -218,7 +251,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       const meta = metaOf(context, params, token, stored.meta);
       checkLive(meta, now);
       checkReference(meta, reference, 'check');
-      const read = withOpened(context, params, sent, (body) => readBody(params, body));
+      const { object: read } = withOpened(context, params, sent, (body) => readBody(params, body));
       // As sent: rules may cut them.
       const numbers = findNumbers(read);
       if (!numbers.every((number) => isTokenOf(owner.tokenKey, token, number, meta.reference))) {
@@ -244,6 +277,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
         ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
         facts: {
           ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+          version: patched.version.toHex(),
           ...{ expiresAt: meta.expiresAtMs, metadata, hasNumber: numbers.length > 0 || undefined },
         },
         digests: metadataDigests(context, params.aid, metadata),

@@ -1,5 +1,5 @@
 /** Jobs on endpoints, and captures, which store items with an endpoint's secret alone. */
-import type { SealedFor } from '../../crypto/endpoint/sealing-key.ts';
+import type { RepliedTo, SealedFor } from '../../crypto/endpoint/sealing-key.ts';
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import type { EndpointVersion, KeyName } from '../key/jobs.ts';
@@ -47,7 +47,7 @@ export interface EndpointPolicy {
   readonly mayReveal?: boolean | undefined;
   /** Capture endpoints: bodies of any format are accepted. */
   readonly smartParse?: boolean | undefined;
-  /** Capture endpoints: only sealed bodies are accepted. */
+  /** Only sealed bodies are accepted, and only sealed replies sent. */
   readonly requiresSealed?: boolean | undefined;
   /** Capture endpoints: an existing item is left as it is. */
   readonly keeps?: boolean | undefined;
@@ -55,6 +55,14 @@ export interface EndpointPolicy {
   readonly token?: string | undefined;
   /** The only reference of a retrieval endpoint, and of a capture endpoint with a token; else the default of its captures. */
   readonly reference?: string | undefined;
+  /** Successful uses that are allowed. */
+  readonly maxUses?: number | undefined;
+  /** The rate of each source address, as it was written: `20/m`. */
+  readonly rate?: string | undefined;
+  /** Origins of the pages that may use it; undefined for all. */
+  readonly origins?: readonly string[] | undefined;
+  /** Capture endpoints: the path of the reference in a body. */
+  readonly referenceField?: string | undefined;
   /** Retrieval endpoints only. */
   readonly maskFields?: readonly string[] | undefined;
   /** Capture endpoints: a webhook is notified of each capture. */
@@ -85,7 +93,10 @@ interface CapturedParams {
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
-export interface CaptureParams extends StoreParams, CapturedParams {}
+export interface CaptureParams extends StoreParams, CapturedParams {
+  /** The path in the body of the reference that replaces the given one. */
+  readonly referenceField?: string | undefined;
+}
 
 export interface PatchParams extends ItemName, ActorParams, CapturedParams {
   readonly seen: number;
@@ -196,6 +207,12 @@ export const ENDPOINT_JOBS = {
       body: bytes,
     }),
     output: STORED_PARTS,
+  }),
+  /** Seals the body of a reply to a point of its reader; `invalid_request` for what is none. */
+  sealRetrieval: defineJob({
+    lane: 'hot',
+    input: message({ names: json<RepliedTo>(), to: bytes, body: bytes }),
+    output: message({ enc: bytes, ct: bytes }),
   }),
   /** Makes the report of a capture for the endpoint's webhook. */
   reportCapture: defineJob({

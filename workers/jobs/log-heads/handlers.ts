@@ -7,7 +7,14 @@ import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { sealCause } from '../event/handlers.ts';
 import type { ItemFault } from '../vault/jobs.ts';
 import { createPacking, endString, packed, ReplyStrings, resultOrFault, writeBytes } from '../vault/page.ts';
-import { checkLive, checkReference, foundMeta, isOver, referenceMember } from '../vault/records.ts';
+import {
+  checkLive,
+  checkReference,
+  checkVersion,
+  foundMeta,
+  isOver,
+  referenceMember,
+} from '../vault/records.ts';
 import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
 /** The recorded length of a log that is not recorded. */
@@ -230,6 +237,7 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
         if (references !== null) {
           checkReference(meta, references[index] ?? undefined, 'check');
         }
+        checkVersion(meta, params.versions?.[index]);
         return referenceMember(context, aid, meta.reference, token);
       });
       const firstTag = tagOf(first);

@@ -20,6 +20,8 @@ export interface HeadFault {
 export interface RemovalParams extends KeyName {
   readonly tokens: readonly string[];
   readonly references: readonly (string | null)[] | null;
+  /** The versions that the data of the items must have, where their callers name one. */
+  readonly versions?: readonly (string | null)[];
   /** ms since 1970; items that have expired by then do not exist. 0: they are removed as well. */
   readonly now: number;
   /** ms since 1970; items that have not expired by then fail. */

@@ -7,7 +7,7 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { isInRanges } from '../../../server/domain/text/network.ts';
 import { formatStoredAt } from '../../../server/domain/text/time.ts';
 import { earlierExpiry } from '../../crypto/item/item.ts';
-import { sealMeta } from '../../crypto/item/meta.ts';
+import { sealMeta, versionOf } from '../../crypto/item/meta.ts';
 import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
@@ -18,6 +18,7 @@ import type { AccessFilter, ITEM_JOBS, ShownLogEntry } from './jobs.ts';
 import {
   checkLive,
   checkReference,
+  checkVersion,
   logEntry,
   metaOf,
   openText,
@@ -84,7 +85,7 @@ export const ITEM_HANDLERS = {
       const stored = openText(context, params, token, key, { ...sealed, meta }, now);
       const { text, card } = viewOf(context, stored, params, rules, meta.metadata);
       const entry = logEntry(context, params, token, 'decrypt', sealed.logTail);
-      return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
+      return { kind: 'opened', text, logEntry: entry, card: card ?? {}, version: versionOf(meta).toHex() };
     });
   },
 
@@ -94,6 +95,7 @@ export const ITEM_HANDLERS = {
       const meta = metaOf(context, params, token, sealed.meta);
       checkLive(meta, params.now);
       checkReference(meta, params.reference, 'check');
+      checkVersion(meta, params.ifMatch);
       // An update of the lifetime or metadata needs no members.
       const isBare = sent.length === 0 && (params.ttl !== undefined || params.metadata !== undefined);
       const changes: JsonObject = isBare ? new Map() : parseStoredObject(sent);
@@ -123,6 +125,7 @@ export const ITEM_HANDLERS = {
         chosen: { token, candidate: 0, identity: EMPTY },
         sadExpiresAt,
         tail: sealed.logTail,
+        version: isBare && rules.length === 0 ? versionOf(meta) : undefined,
       });
     });
   },

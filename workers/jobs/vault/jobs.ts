@@ -14,6 +14,7 @@ import {
   optional,
   secret,
   type Taken,
+  text,
   words,
 } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
@@ -124,6 +125,8 @@ export interface ViewParams {
 export interface ItemRef {
   readonly token: string;
   readonly reference?: string | undefined;
+  /** The version that the data of the item must have, as it was shown; undefined for any. */
+  readonly ifMatch?: string | undefined;
 }
 
 /** Names an item. */
@@ -217,6 +220,8 @@ export interface StoredFacts extends ItemFacts {
   /** ms since 1970; 0 = kept, or nothing to keep. */
   readonly sadExpiresAt: number;
   readonly reference?: string | undefined;
+  /** The version of its data, in hex. */
+  readonly version: string;
   /** A patch: the number of the item was in its data. */
   readonly hasNumber?: true | undefined;
 }
@@ -286,7 +291,10 @@ export const ITEM_JOBS = {
       rules: RULES,
       item: SEALED_ITEM,
     }),
-    output: oneOf({ opened: { text: bytes, logEntry: bytes, card: json<CardFacts>() }, warm_miss: {} }),
+    output: oneOf({
+      opened: { text: bytes, logEntry: bytes, card: json<CardFacts>(), version: text },
+      warm_miss: {},
+    }),
   }),
   /** Merges changes into an item and seals it again. */
   updateItem: defineJob({
@@ -422,6 +430,31 @@ export const ITEM_JOBS = {
         /** Of named items. */
         failed: json<readonly ItemFault[]>(),
       },
+      warm_miss: {},
+    }),
+  }),
+  /** The number of items of a page that older generations of their key seal. */
+  countOlder: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<KeyName & { readonly gen: number; readonly now: number }>(),
+      page: PAGE,
+    }),
+    output: json<number>(),
+  }),
+  /** Seals the items of a page under the newest generation of their key, with the data that they have. */
+  resealItems: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({
+      params: json<KeyName & { readonly now: number }>(),
+      opening: OPENING,
+      page: PAGE,
+    }),
+    output: oneOf({
+      /** For each item: the last 16 bytes of its metadata, then as new ones item, metadata and sensitive data; or all empty. */
+      resealed: { parts: PACKED },
       warm_miss: {},
     }),
   }),

@@ -2,15 +2,32 @@
 import { hasPairs } from '../../../server/domain/mask/metadata.ts';
 import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
-import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
-import { viewOf as bytesAt, EMPTY, IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
+import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
+import { tagOf } from '../../crypto/log/entry.ts';
+import {
+  viewOf as bytesAt,
+  EMPTY,
+  IntegrityError,
+  openedOrNot,
+  wipe,
+} from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
+import type { KeyName } from '../key/jobs.ts';
 import { withKey } from '../key/open.ts';
 import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } from './jobs.ts';
-import { checkLive, checkReference, foundMeta, logEntry, metadataOf, metaOf, openText } from './records.ts';
+import {
+  checkLive,
+  checkReference,
+  foundMeta,
+  logEntry,
+  metadataOf,
+  metaOf,
+  openText,
+  resealStored,
+} from './records.ts';
 import { viewOf } from './view.ts';
 
 /** Bytes of an item's text besides the data, token and reference: names and time. */
@@ -30,6 +47,9 @@ const CLOSE = Uint8Array.of(0x7d);
 /** Strings of each item of a page with data: those of its list, and its codes after the lists of all. */
 const LISTED_STRINGS = 3;
 const ITEM_STRINGS = LISTED_STRINGS + 1;
+/** Strings of an item that was sealed again, or not. */
+const NOT_RESEALED = [EMPTY, EMPTY, EMPTY, EMPTY];
+const RESEALED_STRINGS = NOT_RESEALED.length;
 /** Places of metadata and log field in the list of an item; the item itself is the first. */
 const META_AT = 1;
 const LOG_AT = 2;
@@ -361,6 +381,18 @@ class PageOpener {
   }
 }
 
+/** Opens the metadata of an item that exists; undefined for one that is gone, has expired or is damaged. */
+function keptMeta(
+  context: ThreadContext,
+  params: KeyName & { readonly now: number },
+  token: string,
+  record: Uint8Array,
+): OpenedMeta | undefined {
+  const meta = record.length > 0 ? openedOrNot(() => metaOf(context, params, token, record)) : undefined;
+  const isOver = meta?.expiresAtMs !== undefined && meta.expiresAtMs <= params.now;
+  return isOver ? undefined : meta;
+}
+
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
     const { tokens, storedAt } = page;
@@ -376,6 +408,42 @@ export const PAGE_HANDLERS = {
       endString(texts);
     }
     return packed(texts);
+  },
+
+  countOlder(context, { params, page }) {
+    const buckets = readBuckets(page, 1);
+    let older = 0;
+    for (const [i, token] of page.tokens.entries()) {
+      const bucket = buckets[bucketAt(page, i)] ?? rejectPage();
+      const meta = keptMeta(context, params, token, bucket.strings.at(bucket.at++));
+      older += meta !== undefined && meta.gen < params.gen ? 1 : 0;
+    }
+    return older;
+  },
+
+  resealItems(context, { params, opening, page }) {
+    const items = readItems(page);
+    return withKey(context, params, opening, items, (key) => {
+      const { gen } = generationOf(key);
+      const bytes = page.replies.reduce((sum, { length }) => sum + length, 0);
+      const parts = createPacking(RESEALED_STRINGS * items.length, bytes);
+      for (const [i, { strings, first, item, sad }] of items.entries()) {
+        const token = page.tokens[i] ?? '';
+        const record = strings.at(first + META_AT);
+        const meta = keptMeta(context, params, token, record);
+        // A damaged item stays as it is.
+        const sealed =
+          meta && openedOrNot(() => resealStored(context, params, token, key, gen, { item, meta, sad }));
+        const written = sealed
+          ? [tagOf(record), sealed.item, sealed.meta, sealed.sad ?? EMPTY]
+          : NOT_RESEALED;
+        for (const part of written) {
+          writeBytes(parts, part);
+          endString(parts);
+        }
+      }
+      return { kind: 'resealed', parts: packed(parts) } as const;
+    });
   },
 
   decryptItems(context, job) {

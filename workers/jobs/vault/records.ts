@@ -21,7 +21,14 @@ import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/met
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
 import type { ItemOwner } from '../../crypto/item/envelope.ts';
-import { isPatched, openItem, openPatched, sealItem } from '../../crypto/item/item.ts';
+import {
+  isOlder,
+  isPatched,
+  openItem,
+  openPatched,
+  type SealedItem,
+  sealItem,
+} from '../../crypto/item/item.ts';
 import {
   encodeReference,
   fingerprintOf,
@@ -29,7 +36,7 @@ import {
   metadataDigest,
   tokenDigest,
 } from '../../crypto/item/lookup.ts';
-import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import { type OpenedMeta, openMeta, versionOf } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
@@ -102,6 +109,13 @@ export function checkReference(meta: OpenedMeta, given: string | undefined, rule
   }
   if (meta.reference === undefined || !equalBytes(utf8(meta.reference), utf8(given))) {
     throw new VaultError('token_not_found');
+  }
+}
+
+/** Rejects another version of an item's data than its caller names. */
+export function checkVersion(meta: OpenedMeta, wanted: string | null | undefined): void {
+  if (wanted != null && versionOf(meta).toHex() !== wanted) {
+    throw new VaultError('version_mismatch');
   }
 }
 
@@ -207,6 +221,37 @@ export function openText(
     return joined(openItem(request));
   }
   return encodeJson(openPatched(request).map(takeObject).reduce(mergeFirstLevel));
+}
+
+/**
+ * Seals an item under the newest generation of its key, with the data that it has; undefined if all of it is. Patches are
+ * merged.
+ */
+export function resealStored(
+  { env, sealer }: ThreadContext,
+  { aid, kid, now }: KeyName & { readonly now: number },
+  token: string,
+  key: UnlockedKey,
+  gen: number,
+  { item, meta, sad }: { readonly item: Uint8Array; readonly meta: OpenedMeta; readonly sad: Uint8Array },
+): SealedItem | undefined {
+  if (!isOlder(item, gen)) {
+    return undefined;
+  }
+  const request = { env, aid, kid, token, key, item, meta, ...sadAt(sad, now) };
+  const { part0, part1 } = isPatched(item)
+    ? splitSad(openPatched(request).map(takeObject).reduce(mergeFirstLevel))
+    : openItem(request);
+  const { reference, expiresAtMs, metadata, summary } = meta;
+  try {
+    return sealItem({
+      ...{ env, aid, kid, token, reference, expiresAtMs, metadata, summary, owner: key, part0, sealer },
+      part1: part1 && { bytes: part1, expiresAtMs: meta.sad?.expiresAtMs ?? 0 },
+      version: versionOf(meta),
+    });
+  } finally {
+    wipe(part0, part1);
+  }
 }
 
 /**
@@ -333,6 +378,8 @@ interface SealRequest {
   readonly chosen: ChosenToken;
   readonly sadExpiresAt: number;
   readonly tail: Uint8Array;
+  /** The version of the data, if this write does not change it. */
+  readonly version?: Uint8Array | undefined;
 }
 
 /** Seals an item with its log entry. */
@@ -341,7 +388,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   const { part0, part1 } = splitSad(object);
   const { aid, kid, reference } = params;
   const { token, candidate, identity } = request.chosen;
-  const { gen, item, meta, sad } = sealItem({
+  const { gen, item, meta, sad, version } = sealItem({
     env: context.env,
     aid,
     kid,
@@ -354,6 +401,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
     part0,
     part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
     sealer: context.sealer,
+    version: request.version,
   });
   return {
     kind: 'stored',
@@ -367,6 +415,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
       metadata: facts.metadata,
       fingerprint: facts.fingerprint,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
+      version: version.toHex(),
     },
     item,
     meta,

@@ -1,0 +1,206 @@
+import type { Clock, RandomId } from '../core/clock.ts';
+import { pause } from '../core/concurrency.ts';
+import type { SecretBytes } from '../core/secret.ts';
+import type { Crypto } from '../crypto/client.ts';
+import { formatExpiry } from '../domain/text/time.ts';
+import { CLOSED_PAUSE_MS, type KeyHandle, type KeyOpener, namedInBody } from '../key/opener.ts';
+import type { AccountContext } from '../request/context.ts';
+import type { Metering } from '../request/metering.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+import { type ItemPage, type ItemPages, stringAt } from './list/page.ts';
+import type { Range } from './list/plan.ts';
+import type { ResealProgress } from './schema.ts';
+import type { ItemStore } from './store/items.ts';
+import type { ResealState, ResealStore } from './store/reseals.ts';
+
+/** A run holds a key open for an hour at most. */
+const RUN_MS = 3_600_000;
+/** A server that has died is replaced after this time. */
+const LEASE_MS = 30_000;
+/** A request waits so long for the number of items. */
+const COUNT_WAIT_MS = 5_000;
+/** Items whose sealed bytes are in memory at once. */
+const RESEALED_ITEMS_MAX = 128;
+const RESEALED_STRINGS = 4;
+
+/** An open key, with what opens it in the threads. */
+interface Opened {
+  readonly key: KeyHandle;
+  readonly opening: Parameters<Crypto['resealItems']>[0]['opening'];
+}
+
+/** Seals all items of a key under its newest generation, in the background. A run that has ended goes on with a repeat. */
+export class Reseals {
+  private readonly stopping = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+
+  constructor(
+    private readonly store: ResealStore,
+    private readonly items: ItemStore,
+    private readonly crypto: Crypto,
+    private readonly keys: KeyOpener,
+    private readonly pages: ItemPages,
+    private readonly metering: Metering,
+    private readonly recordEvent: RecordEvent,
+    private readonly randomId: RandomId,
+    private readonly now: Clock,
+  ) {}
+
+  /** Starts the reseal of a key, or goes on with it, unless it is running. Rejects with `key_not_found` or `passphrase_wrong`. */
+  async start(
+    ctx: AccountContext,
+    { user, passphrase }: { readonly user: string; readonly passphrase: SecretBytes },
+  ): Promise<ResealProgress> {
+    const { key, blob } = await namedInBody(this.keys.prove(ctx, user, passphrase));
+    this.metering.count(ctx, 'key');
+    const run = this.randomId();
+    const { aid, kid } = key;
+    if (await this.store.claim(aid, kid, run, LEASE_MS)) {
+      const opened: Opened = { key, opening: { kind: 'warm', blob, secret: passphrase } };
+      let begin: () => void = () => undefined;
+      const begun = new Promise<void>((resolve) => {
+        begin = resolve;
+      });
+      const work = this.run(opened, run, begin).finally(() => {
+        begin();
+        this.running.delete(work);
+      });
+      this.running.add(work);
+      await Promise.race([begun, pause(COUNT_WAIT_MS)]);
+    }
+    return this.progressOf(key);
+  }
+
+  /** Returns the progress of the last reseal of a key; zeros for a key that had none. */
+  async progress(ctx: AccountContext, { user }: { readonly user: string }): Promise<ResealProgress> {
+    const key = await this.keys.find(ctx.account, user);
+    this.metering.count(ctx, 'key');
+    return this.progressOf(key);
+  }
+
+  /** Pauses the runs of this server. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(this.running);
+  }
+
+  private async progressOf({ aid, kid }: KeyHandle): Promise<ResealProgress> {
+    // The claim first: a run that ends in between has then noted its end.
+    const isClaimed = await this.store.isClaimed(aid, kid);
+    const state = await this.store.read(aid, kid);
+    if (state === undefined) {
+      return { total: 0, done: 0 };
+    }
+    const { total, done, finishedAt } = state;
+    return {
+      ...{ total, done: Math.min(done, total) },
+      ...(finishedAt === undefined && !isClaimed ? { paused: true } : {}),
+      ...(finishedAt === undefined ? {} : { finished_at: formatExpiry(finishedAt) }),
+    };
+  }
+
+  /** Runs until the end, a pause, or a change of the key; never rejects. */
+  private async run(opened: Opened, run: string, begin: () => void): Promise<void> {
+    const { aid, kid } = opened.key;
+    try {
+      await this.resealAll(opened, run, begin);
+    } catch (error) {
+      if (!this.stopping.signal.aborted) {
+        this.recordEvent('reseal_failed', { error: error instanceof Error ? error.name : 'error' });
+      }
+    } finally {
+      await this.store.release(aid, kid, run).catch(() => undefined);
+    }
+  }
+
+  private async resealAll(opened: Opened, run: string, begin: () => void): Promise<void> {
+    const { key } = opened;
+    const { aid, kid, gen } = key;
+    const until = this.now() + RUN_MS;
+    const mayGoOn = async (): Promise<boolean> =>
+      !this.stopping.signal.aborted &&
+      this.now() < until &&
+      (await this.store.extend(aid, kid, run, LEASE_MS));
+    const before = await this.store.read(aid, kid);
+    const older = await this.countOlder(key, mayGoOn);
+    if (older === undefined) {
+      return;
+    }
+    const isSame = before?.gen === gen && before.finishedAt === undefined;
+    const total = isSame ? before.total : older;
+    let state: ResealState = { gen, total, done: Math.max(0, total - older), finishedAt: undefined };
+    const note = (done: number, finishedAt?: number): Promise<void> => {
+      state = { ...state, done, finishedAt };
+      return this.store.write(aid, kid, state);
+    };
+    await note(state.done);
+    begin();
+    for await (const page of this.pages.read(await this.rangeOf(key), {
+      part: 'full',
+      itemsMax: RESEALED_ITEMS_MAX,
+    })) {
+      const replaced = (await mayGoOn()) ? await this.resealPage(opened, page) : undefined;
+      if (replaced === undefined) {
+        return;
+      }
+      if (replaced > 0) {
+        await note(state.done + replaced);
+      }
+    }
+    // Others have stored, changed and deleted items meanwhile.
+    const left = await this.countOlder(key, mayGoOn);
+    if (left !== undefined) {
+      await note(Math.max(0, state.total - left), this.now());
+    }
+  }
+
+  /** Counts the items that older generations seal; undefined if it may not go on. */
+  private async countOlder(key: KeyHandle, mayGoOn: () => Promise<boolean>): Promise<number | undefined> {
+    const { aid, kid, gen } = key;
+    let older = 0;
+    for await (const page of this.pages.read(await this.rangeOf(key), { part: 'meta' })) {
+      if (!(await mayGoOn())) {
+        return undefined;
+      }
+      const params = { aid, kid, gen, now: this.now() };
+      older += await this.crypto.countOlder({ params, page: page.fields });
+    }
+    return older;
+  }
+
+  /** Seals the items of a page; returns how many it has replaced, undefined if the key is another one now. */
+  private async resealPage({ key, opening }: Opened, page: ItemPage): Promise<number | undefined> {
+    const { aid, kid, gen } = key;
+    const params = { aid, kid, now: this.now() };
+    const resealed = await this.crypto.resealItems({ params, opening, page: page.fields });
+    if (resealed.kind === 'warm_miss') {
+      return undefined;
+    }
+    const { parts } = resealed;
+    let count = 0;
+    for (const { bucket, tokens, indexes } of page.buckets) {
+      const writes = tokens.flatMap((token, at) => {
+        const first = RESEALED_STRINGS * (indexes[at] ?? 0);
+        const [tag, item, meta, sad] = [0, 1, 2, 3].map((place) => stringAt(parts, first + place));
+        return tag && item && meta && sad && tag.length > 0 ? [{ token, tag, item, meta, sad }] : [];
+      });
+      let replaced = writes.length === 0 ? 0 : await this.items.reseal(bucket, gen, writes);
+      while (replaced === 'closed') {
+        await pause(CLOSED_PAUSE_MS);
+        replaced = await this.items.reseal(bucket, gen, writes);
+      }
+      if (replaced === 'stale') {
+        return undefined;
+      }
+      count += replaced;
+    }
+    return count;
+  }
+
+  /** The items that are there now; later ones are sealed under the newest generation. */
+  private async rangeOf(key: KeyHandle): Promise<Range> {
+    const numbers = Array.from({ length: this.items.buckets }, (_, number) => number);
+    const start = await Promise.all(numbers.map((number) => this.items.newest({ kid: key.kid, number })));
+    return { key, after: numbers.map(() => 0), start, until: Math.max(this.now(), ...start) };
+  }
+}

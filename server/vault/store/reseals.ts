@@ -1,0 +1,76 @@
+import type { RedisLink } from '../../redis/client.ts';
+import { redisKeys } from '../../redis/records/keys.ts';
+import { asList, asText } from '../../redis/reply.ts';
+
+/** The progress of a reseal, as it was last noted. */
+export interface ResealState {
+  /** The generation that items are sealed under. */
+  readonly gen: number;
+  /** Items of older generations when it began. */
+  readonly total: number;
+  readonly done: number;
+  /** ms since 1970; undefined while it is not complete. */
+  readonly finishedAt: number | undefined;
+}
+
+const FIELDS = ['gen', 'total', 'done', 'finished'];
+
+/** Notes the progress of the reseals of keys, and which server does each. */
+export class ResealStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  async read(aid: string, kid: string): Promise<ResealState | undefined> {
+    const parts = asList(await this.redis.command('HMGET', [redisKeys.reseal(aid, kid), ...FIELDS]));
+    const [gen, total, done, finished] = parts.map((part) => (part === null ? undefined : asText(part)));
+    return gen === undefined
+      ? undefined
+      : {
+          gen: Number(gen),
+          total: Number(total),
+          done: Number(done),
+          finishedAt: finished === undefined ? undefined : Number(finished),
+        };
+  }
+
+  async write(aid: string, kid: string, { gen, total, done, finishedAt }: ResealState): Promise<void> {
+    const key = redisKeys.reseal(aid, kid);
+    if (finishedAt === undefined) {
+      await this.redis.write('HDEL', [key, 'finished']);
+    }
+    const finished = finishedAt === undefined ? [] : ['finished', finishedAt];
+    await this.redis.write('HSET', [key, 'gen', gen, 'total', total, 'done', done, ...finished]);
+  }
+
+  /** Acquires the reseal of a key for one run; false while another one has it. */
+  async claim(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
+    return (await this.redis.write('SET', [redisKeys.resealLease(aid, kid), run, 'NX', 'PX', ms])) !== null;
+  }
+
+  /** Extends it; false if it has been lost. */
+  async extend(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
+    const key = redisKeys.resealLease(aid, kid);
+    return (await this.holder(key)) === run && (await this.redis.write('PEXPIRE', [key, ms])) === 1;
+  }
+
+  async release(aid: string, kid: string, run: string): Promise<void> {
+    const key = redisKeys.resealLease(aid, kid);
+    if ((await this.holder(key)) === run) {
+      await this.redis.write('DEL', [key]);
+    }
+  }
+
+  async isClaimed(aid: string, kid: string): Promise<boolean> {
+    return (await this.holder(redisKeys.resealLease(aid, kid))) !== undefined;
+  }
+
+  /** Forgets the reseal of a deleted key; a run of it ends when it next extends its claim. */
+  async removeOfKey(aid: string, kid: string): Promise<void> {
+    await this.redis.write('UNLINK', [redisKeys.reseal(aid, kid)]);
+    await this.redis.write('UNLINK', [redisKeys.resealLease(aid, kid)]);
+  }
+
+  private async holder(key: string): Promise<string | undefined> {
+    const holder = await this.redis.command('GET', [key]);
+    return holder === null ? undefined : asText(holder);
+  }
+}

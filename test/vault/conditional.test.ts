@@ -1,0 +1,111 @@
+/** Writes that are done only while the data of an item is as their caller has seen it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
+import { capture, createCapture } from '../helpers/endpoints.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+
+const CARD = { card_number: '4111111111111111', holder: 'Ada' };
+
+let vault: TestVault;
+let account: AccountClient;
+beforeAll(async () => {
+  vault = await openTestVault();
+  account = await vault.account();
+  await account.key('u');
+});
+afterAll(() => vault.close());
+
+const etagOf = ({ headers }: Answer) => headers.get('etag') ?? '';
+function store(reference: string, body: object = CARD, headers = {}): Promise<Answer> {
+  const query = { user: 'u', reference };
+  return account.send('POST', '/vault', { query, body, passphrase: PASSPHRASE, headers });
+}
+async function stored(reference: string) {
+  const answer = await store(reference);
+  return { token: answer.as<{ token: string }>().token, reference, etag: etagOf(answer) };
+}
+type Stored = Awaited<ReturnType<typeof stored>>;
+function read({ token, reference }: Stored): Promise<Answer> {
+  return account.send('GET', '/vault', { query: { user: 'u', token, reference }, passphrase: PASSPHRASE });
+}
+function update({ token, reference }: Stored, body: object | undefined, headers = {}, query = {}) {
+  const named = { user: 'u', token, reference, ...query };
+  const sent = { query: named, passphrase: PASSPHRASE, headers, ...(body && { body }) };
+  return account.send('POST', '/vault/update', sent);
+}
+function remove({ token, reference }: Stored, headers = {}, query = {}): Promise<Answer> {
+  return account.send('DELETE', '/vault', { query: { user: 'u', token, reference, ...query }, headers });
+}
+
+describe('the ETag', () => {
+  test('is that of the data: equal on store and reading, another after each change', async () => {
+    const item = await stored('a');
+    expect(item.etag).toMatch(/^"[\da-f]{16}"$/);
+    expect(etagOf(await read(item))).toBe(item.etag);
+    const updated = await update(item, { holder: 'Grace' });
+    expect(etagOf(updated)).not.toBe(item.etag);
+    expect(etagOf(await read(item))).toBe(etagOf(updated));
+    const again = await store('a');
+    expect([item.etag, etagOf(updated)]).not.toContain(etagOf(again));
+    const { url, secret } = await createCapture(account, 'u', { token: item.token, reference: 'a' });
+    expect((await capture(vault, { url, secret }, { body: { cvv: '123' } })).outcome).toBe('200');
+    expect(etagOf(await read(item))).not.toBe(etagOf(again));
+  });
+
+  test('stays with metadata and lifetime, and with a rotation of the master key', async () => {
+    const item = await stored('b');
+    const bare = await update(item, undefined, {}, { metadata: '{"order":"7"}', ttl: '1h' });
+    expect([bare.outcome, etagOf(bare)]).toEqual(['200', item.etag]);
+    expect(etagOf(await read(item))).toBe(item.etag);
+    expect(etagOf(await update(item, undefined, {}, { ttl: '2h' }))).toBe(item.etag);
+  });
+
+  test('of a repeat by idempotency key is that of the first reply', async () => {
+    const headers = { 'idempotency-key': 'once' };
+    const [first, second] = [await store('c', CARD, headers), await store('c', CARD, headers)];
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect([second.text, etagOf(second)]).toEqual([first.text, etagOf(first)]);
+  });
+});
+
+describe('If-Match', () => {
+  test('lets a change through while the item is as it was seen', async () => {
+    const item = await stored('d');
+    for (const tag of [item.etag, `W/${item.etag}`, '*']) {
+      const before = etagOf(await read(item));
+      const headers = { 'if-match': tag === '*' ? tag : tag.replace(item.etag, before) };
+      expect((await update(item, { note: tag }, headers)).outcome).toBe('200');
+    }
+    const refused = await update(item, { holder: 'Eve' }, { 'if-match': item.etag });
+    expect(refused.outcome).toBe('412 version_mismatch');
+    expect((await read(item)).text).not.toContain('Eve');
+    for (const tag of ['"x"', '""', 'x', `${item.etag}, ${item.etag}`]) {
+      expect((await update(item, { a: 1 }, { 'if-match': tag })).outcome).toBe('412 version_mismatch');
+    }
+  });
+
+  test('of simultaneous changes lets one through', async () => {
+    const item = await stored('e');
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, n) => update(item, { n }, { 'if-match': item.etag })),
+    );
+    expect(answers.map(({ outcome }) => outcome).sort()).toEqual([
+      '200',
+      ...Array.from({ length: 15 }, () => '412 version_mismatch'),
+    ]);
+  });
+
+  test('of a deletion', async () => {
+    const item = await stored('f');
+    await update(item, { holder: 'Grace' });
+    expect((await remove(item, { 'if-match': item.etag })).outcome).toBe('412 version_mismatch');
+    const now = etagOf(await read(item));
+    expect((await remove(item, { 'if-match': now })).outcome).toBe('200');
+    expect((await remove(item, { 'if-match': now })).outcome).toBe('404 token_not_found');
+    const all = await account.send('DELETE', '/vault', {
+      query: { user: 'u', reference: 'f', all: true },
+      headers: { 'if-match': now },
+    });
+    expect([all.outcome, all.field]).toEqual(['400 invalid_request', 'header.If-Match']);
+  });
+});
