@@ -79,7 +79,7 @@ export interface CaptureCalls {
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
    * @example
-   * const made = await client.capture.create({ user: 'customers' });
+   * const made = await client.capture.create({ key: 'customers' });
    * const { networks } = await client.capture.networks({ ...made, digits: '41111111' });
    */
   readonly networks: (

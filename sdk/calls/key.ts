@@ -101,17 +101,17 @@ export interface KeyCalls {
    * @see /guide/keys
    * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
-   * const { total } = await client.keys.reseal({ user: 'customers', passphrase: 'correct-horse-battery-staple' });
+   * const { total } = await client.keys.reseal({ key: 'customers', passphrase: 'correct-horse-battery-staple' });
    */
-  readonly reseal: (key: ResealKey, options?: CallOptions) => Promise<ResealProgress>;
+  readonly reseal: (key: ResealKey & KeyName, options?: CallOptions) => Promise<ResealProgress>;
   /**
    * The progress of the last reseal of a key; zeros for a key without one.
    * @see /guide/keys
    * @throws `key_not_found`
    * @example
-   * const { total, done, paused, finished_at } = await client.keys.resealProgress({ user: 'customers' });
+   * const { total, done, paused, finished_at } = await client.keys.resealProgress({ key: 'customers' });
    */
-  readonly resealProgress: (key: ReadReseal, options?: CallOptions) => Promise<ResealProgress>;
+  readonly resealProgress: (key: ReadReseal & KeyName, options?: CallOptions) => Promise<ResealProgress>;
 }
 
 /** A key and its passphrase. */
@@ -144,9 +144,9 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     delete: (query, options) => remove(transport, path, { ...query }, options),
     ...createRecoveryCalls(transport),
     reseal: async (key, options) => {
-      checkNames(key, ['user', 'passphrase']);
+      checkNames(key, ['key', 'user', 'passphrase']);
       return sendJson(transport, 'POST', [...path, 'reseal'], 'always', key, options);
     },
-    resealProgress: (query, options) => get(transport, [...path, 'reseal'], query, options),
+    resealProgress: (query, options) => get(transport, [...path, 'reseal'], { ...query }, options),
   };
 }
