@@ -306,7 +306,7 @@ describe('a receiver that fails', () => {
 
   test('is paused after three days, says so, and resumes when it is replaced', async () => {
     const { account, receiver } = await newAccount(500);
-    const { id } = await subscribe(account, receiver, ['item.created'], { max_attempts: 2 });
+    const { id } = await subscribe(account, receiver, ['item.created'], { max_attempts: 1 });
     await account.store('u', CARD);
     await round();
     while ((await shown(account, id)).failing_since === undefined) {

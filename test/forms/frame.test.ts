@@ -107,7 +107,7 @@ describe('the origin of the page around', () => {
 });
 
 describe('a change of a field', () => {
-  const change = { type: 'vault.change', state: 'complete', brand: 'visa', error: '' };
+  const change = { type: 'vault.change', state: 'complete', brand: 'visa', error: '', message: '' };
 
   test('may name networks, as a text', () => {
     expect(isFrameMessage(change)).toBe(true);

@@ -23,7 +23,6 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   endpointRate: 'counts for an hour at most',
   reseal: 'begins with a reseal of a key',
   resealLease: 'there while a key is being resealed',
-  fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
   lastBackup: 'begins with the first backup',
