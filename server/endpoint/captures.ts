@@ -63,9 +63,9 @@ interface Capture {
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** Lookups of first digits, for each address. */
 /** The first digits of a number, by which its networks are looked up. */
 const BIN = /^\d{6,8}$/;
+/** Lookups of first digits, for each address. */
 const LOOKUP_RATE = { count: 10, periodMs: 60_000 };
 
 export class CaptureWebhooks {
