@@ -3,7 +3,7 @@ import { CertificateId } from '../certificate/schema.ts';
 import { PROXY_METHODS } from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
-import { EXPECTED, OTHER_NAME, PUBLISHED } from '../schema/kinds.ts';
+import { OTHER_NAME } from '../schema/kinds.ts';
 import { WEBHOOK_MEMBERS } from '../schema/webhook.ts';
 import { Algorithm } from '../vault/schema.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-schema.ts';
