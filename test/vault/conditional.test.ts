@@ -110,7 +110,7 @@ describe('If-Match', () => {
   test('of simultaneous changes lets one through', async () => {
     const item = await stored('e');
     const answers = await Promise.all(
-      Array.from({ length: 16 }, (_, n) => update(item, { n }, { 'if-match': item.etag })),
+      Array.from({ length: 16 }, (_, n) => update(item, { note: n }, { 'if-match': item.etag })),
     );
     expect(answers.map(({ outcome }) => outcome).sort()).toEqual([
       '200',
@@ -129,7 +129,12 @@ describe('If-Match', () => {
         Array.from({ length: 8 }, (_, n) => {
           const side = sides[n % 2] ?? account;
           return n < 6
-            ? side.send('POST', '/vault/update', { query, passphrase: PASSPHRASE, headers, body: { n } })
+            ? side.send('POST', '/vault/update', {
+                query,
+                passphrase: PASSPHRASE,
+                headers,
+                body: { note: n },
+              })
             : side.send('DELETE', '/vault', { query, headers });
         }),
       );
