@@ -520,8 +520,8 @@ export interface paths {
          */
         get: operations["listKeys"];
         /**
-         * Change the passphrase of a key
-         * The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.
+         * Change the passphrase of a key, or its summaries
+         * The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change. With `summary` and without `new_passphrase`, passphrase and endpoints stay, and only whether the key has summaries changes.
          *
          *     A credential needs the scope `key:write`.
          */
@@ -618,7 +618,7 @@ export interface paths {
         put?: never;
         /**
          * Seal the items of a key anew
-         * Starts to seal all items of a key under its newest generation, in the background. After a change of the passphrase they stay under the generation that they were stored with, which the new passphrase opens too. Data, times and logs do not change. A repeat while it runs changes nothing; after a pause it goes on.
+         * Starts to seal all items of a key under its newest generation, in the background. After a change of the passphrase they stay under the generation that they were stored with, which the new passphrase opens too. After a change of `summary` it gives items the summary that they lack, or takes it away. Data, times and logs do not change. A repeat while it runs changes nothing; after a pause it goes on.
          *
          *     A credential needs the scope `key:write`.
          */
@@ -2443,7 +2443,10 @@ export interface components {
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase?: string;
-            /** Whether brand, last four digits and expiry of each card can be listed without the passphrase. Whoever has the database and the master key then has them too. It cannot be changed later. */
+            /**
+             * Whether brand, last four digits and expiry of each card can be listed without the passphrase, and found by the last four digits. Whoever has the database and the master key then has them too. Default: false.
+             * @example true
+             */
             summary?: boolean;
         };
         /** A vault key with its passphrase, which is shown only once. */
@@ -2458,6 +2461,11 @@ export interface components {
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase: string;
+            /**
+             * Whether the key has summaries from now on, where a change has set it.
+             * @example true
+             */
+            summary?: boolean;
         };
         /** A vault key. */
         Key: {
@@ -2491,10 +2499,15 @@ export interface components {
              */
             passphrase: string;
             /**
-             * The new passphrase; generated if omitted.
+             * The new passphrase; generated if omitted. With `summary` alone the passphrase stays as it is.
              * @example correct-horse-battery-staple-9Zq4
              */
             new_passphrase?: string;
+            /**
+             * Whether brand, last four digits and expiry of each card can be listed without the passphrase, and found by the last four digits. Whoever has the database and the master key then has them too. It counts for what is stored from then on; `POST /v1/key/reseal` changes the items before. It needs the rights to read unmasked.
+             * @example true
+             */
+            summary?: boolean;
         };
         CreateRecovery: {
             /**
@@ -2599,7 +2612,7 @@ export interface components {
         };
         /**
          * @example {
-         *       "user": "customers-2026",
+         *       "key": "customers-2026",
          *       "passphrase": "correct-horse-battery-staple-9Zq4"
          *     }
          */
@@ -2622,9 +2635,9 @@ export interface components {
         };
         /** The progress of the last reseal of a key; zeros without one. */
         ResealProgress: {
-            /** Items of older generations of the key when it began, as far as they are counted. */
+            /** Items of older generations of the key when it began, and those with or without a summary against its setting. */
             total: number;
-            /** How many of them are under the newest generation. */
+            /** How many of them have been sealed anew. */
             done: number;
             /**
              * It has stopped: after an hour, with its server, or by a change of the passphrase. A repeat goes on.
@@ -3899,7 +3912,7 @@ export interface components {
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
             field?: string;
         };
-        /** What a key that was created with `summary` shows of a card. */
+        /** What a key with summaries shows of a card. */
         CardSummary: {
             /**
              * The brand.
@@ -3953,7 +3966,7 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            /** What a key that was created with `summary` shows of a card. */
+            /** What a key with summaries shows of a card. */
             card?: components["schemas"]["CardSummary"];
             /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
             data?: components["schemas"]["StoredObject"];
@@ -4404,6 +4417,11 @@ export interface operations {
                 stored_before?: string;
                 /** Only items with this metadata, as `name:text`. Repeated: all of them must match. */
                 metadata?: string[];
+                /**
+                 * Only items whose card has these last four digits, of keys with summaries.
+                 * @example 1111
+                 */
+                last_four?: string;
                 /**
                  * Only items that expire before this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
                  * @example 2026-01-31T12:00:00Z
@@ -9164,7 +9182,7 @@ export interface operations {
             };
         };
         responses: {
-            /** Change the passphrase of a key */
+            /** Change the passphrase of a key, or its summaries */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

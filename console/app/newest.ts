@@ -37,7 +37,8 @@ function compareTexts(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function compareNewest(a: Place, b: Place): number {
+/** The order of the list. */
+export function compareNewest(a: Place, b: Place): number {
   return (
     compareTexts(b.stored_at, a.stored_at) || compareTexts(a.user, b.user) || compareTexts(a.token, b.token)
   );
@@ -82,10 +83,10 @@ export async function readNewest(
       full = from;
       continue;
     }
-    const items = listed(page.data);
+    const items = listedOf(page.data);
     while (page.next_token !== undefined) {
       page = await read({ ...span, limit, next_token: page.next_token });
-      items.push(...listed(page.data));
+      items.push(...listedOf(page.data));
     }
     const isAfter = (item: ListedItem) => cursor === undefined || compareNewest(cursor.last, item) < 0;
     found.push(...items.filter(isAfter).sort(compareNewest));
@@ -102,6 +103,7 @@ export async function readNewest(
   return { data, next_token: JSON.stringify(following) };
 }
 
-function listed(tree: Tree): ListedItem[] {
+/** The items of a tree, each with its key. */
+export function listedOf(tree: Tree): ListedItem[] {
   return Object.entries(tree).flatMap(([user, items]) => items.map((item) => ({ ...item, user })));
 }

@@ -111,6 +111,20 @@ export const T = {
     summary: 'List brand, last four digits and expiry of its cards',
     summaryHint:
       'Then cards can be told apart without the passphrase: by everybody who may list items, and by whoever has the database and the master key.',
+    summaries: 'Summaries',
+    summariesAbout:
+      'Passphrase and endpoints of the key stay. Clear the first box and the vault keeps no more summaries of what is stored from now on.',
+    summariesAll: 'Also change the cards that are stored already',
+    summariesAllHint: 'In the background: “Seal anew” shows the progress.',
+    summariesSet: 'Summaries set.',
+    reseal: 'Seal anew',
+    resealAbout:
+      'Seals the items of the key under its newest passphrase, and gives or takes their summaries as the key has them. Data, times and logs stay.',
+    resealNone: 'Nothing has been sealed anew yet.',
+    resealState: (done: number, total: number, state: 'running' | 'paused' | 'finished'): string =>
+      `${done} of ${total} items sealed anew${{ running: ', and it goes on.', paused: ', then it stopped: start it again.', finished: '.' }[state]}`,
+    resealStart: 'Start',
+    resealStarted: 'Started.',
     made: 'Passphrase of the new key.',
     change: 'Change passphrase',
     old: 'Present passphrase',
@@ -128,13 +142,15 @@ export const T = {
   },
   items: {
     title: 'Items',
-    search: 'Token, or start of a reference',
+    search: 'Token, start of a reference, or last four digits',
     stored_after: 'Stored at or after',
     stored_before: 'Stored before',
     expires_before: 'Expires before',
     metadata: 'Metadata',
     metadataHint: 'name=value, one a line; all must match.',
     empty: 'No items match. Search for less: a shorter reference, or all keys.',
+    emptyDigits:
+      'No items match. Cards are found by their last four digits where their key has summaries: see Keys.',
     none: 'No items yet. A program stores them, or a form of a capture endpoint does.',
     token: 'Token',
     reference: 'Reference',

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
 import type { ListedItem, TreeItem } from '../../sdk/transport/types.ts';
 import { useListing } from '../app/load.ts';
-import { readNewest } from '../app/newest.ts';
+import { compareNewest, listedOf, readNewest } from '../app/newest.ts';
 import { linkTo, type Route } from '../app/route.ts';
 import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
@@ -16,6 +16,9 @@ import { Badge, Screen, Short, Time } from '../ui/parts.tsx';
 const TIMES = ['stored_after', 'stored_before', 'expires_before'] as const;
 /** The shortest text that is looked up as a token, which takes a request for each key. */
 const TOKEN_MIN = 8;
+const LAST_FOUR = /^\d{4}$/;
+/** The most items that are listed for last four digits. */
+const LAST_FOUR_MAX = 1_000;
 /** Items of one reply of an export. */
 const EXPORT_STEP = 1_000;
 /** A reference up to this length stays in one line. */
@@ -158,17 +161,48 @@ async function withToken(session: Session, { user, q: token = '' }: Route['param
   return (await Promise.all((await usersOf(session, user)).map(find))).flat();
 }
 
+/** The items whose card has the searched text as its last four digits, the newest first, of keys with summaries. */
+async function withLastFour({ client }: Session, params: Route['params']): Promise<ListedItem[]> {
+  const { q: last_four = '', stored_after, stored_before } = params;
+  if (!LAST_FOUR.test(last_four)) {
+    return [];
+  }
+  const { reference_prefix: _, ...filter } = filterOf(params);
+  const query = { ...filter, last_four, stored_after, stored_before, limit: LAST_FOUR_MAX };
+  try {
+    const { data } = await client.vault.list(query);
+    return listedOf(data).sort(compareNewest);
+  } catch (error) {
+    if (error instanceof VaultApiError && error.field === 'query.last_four') {
+      return [];
+    }
+    throw error;
+  }
+}
+
+/** The items that the searched text names itself: by their token, or by the last four digits of their card. */
+async function exactOf(session: Session, params: Route['params']): Promise<ListedItem[]> {
+  return [...(await withToken(session, params)), ...(await withLastFour(session, params))];
+}
+
+function isIn(items: readonly ListedItem[]): (item: ListedItem) => boolean {
+  const names = new Set(items.map(({ user, token }) => `${user} ${token}`));
+  return ({ user, token }) => names.has(`${user} ${token}`);
+}
+
 /** The items that the filters of the address match, of one key or of all, the newest first. */
 function useItems(session: Session, params: Route['params']) {
-  const { q, stored_after, stored_before } = params;
+  const { stored_after, stored_before } = params;
   const read = async (next: string | undefined) => {
     const page = await readNewest(
       (span) => session.client.vault.list({ ...filterOf(params), ...span }),
       { stored_after, stored_before },
       next,
     );
-    const exact = next === undefined ? await withToken(session, params) : [];
-    return { ...page, data: [...exact, ...page.data.filter(({ token }) => token !== q)] };
+    const exact = await exactOf(session, params);
+    const isExact = isIn(exact);
+    const others = page.data.filter((item) => !isExact(item));
+    return { ...page, data: next === undefined ? [...exact, ...others] : others };
   };
   return useListing<ListedItem>(read, Object.values(params));
 }
@@ -186,10 +220,12 @@ export function ItemsScreen({ session, params }: ScreenProps) {
         <Export
           name="items"
           rows={async function* () {
-            yield await withToken(session, params);
+            const exact = await exactOf(session, params);
+            yield exact;
+            const isExact = isIn(exact);
             const query = { ...filterOf(params), stored_after, stored_before, limit: EXPORT_STEP };
             for await (const item of session.client.vault.items(query)) {
-              yield item.token === q ? [] : [item];
+              yield isExact(item) ? [] : [item];
             }
           }}
         />
@@ -207,7 +243,7 @@ export function ItemsScreen({ session, params }: ScreenProps) {
       <List
         of={items}
         title={T.items.title}
-        empty={isFiltered ? T.items.empty : T.items.none}
+        empty={isFiltered ? (LAST_FOUR.test(q ?? '') ? T.items.emptyDigits : T.items.empty) : T.items.none}
         keyOf={({ user: of, token, reference = '' }) => `${of} ${token} ${reference}`}
         columns={[
           {

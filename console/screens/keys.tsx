@@ -1,9 +1,11 @@
 import { VaultApiError } from '../../sdk/transport/errors.ts';
 import { useListing, useLoad } from '../app/load.ts';
+import { notify } from '../app/notice.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm, FormDialog, Opener } from '../ui/dialog.tsx';
+import { Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Loaded, Screen } from '../ui/parts.tsx';
 
@@ -36,6 +38,34 @@ function RecoveryStatus({ session: { client }, user }: { session: Session; user:
         )
       }
     </Loaded>
+  );
+}
+
+/** The progress of the last reseal of a key, and a form that starts one. */
+function Reseal({ session: { client }, user }: { session: Session; user: string }) {
+  const found = useLoad(() => client.keys.resealProgress({ key: user }));
+  return (
+    <>
+      <p>{T.keys.resealAbout}</p>
+      <Loaded of={found}>
+        {({ total, done, paused, finished_at }) => (
+          <p role="status">
+            {total === 0 && finished_at === undefined
+              ? T.keys.resealNone
+              : T.keys.resealState(done, total, paused ? 'paused' : finished_at ? 'finished' : 'running')}
+          </p>
+        )}
+      </Loaded>
+      <Form
+        fields={[{ name: 'passphrase', label: T.passphrase, kind: 'passphrase', required: true }]}
+        send={T.keys.resealStart}
+        onSend={async ({ needed }) => {
+          await client.keys.reseal({ key: user, passphrase: needed('passphrase') });
+          found.reload();
+          notify(T.keys.resealStarted);
+        }}
+      />
+    </>
   );
 }
 
@@ -92,6 +122,33 @@ export function KeysScreen({ session }: { readonly session: Session }) {
             )}
             {may('key:write') && (
               <>
+                <FormDialog
+                  label={T.keys.summaries}
+                  kind="small"
+                  about={<p>{T.keys.summariesAbout}</p>}
+                  fields={[
+                    { name: 'passphrase', label: T.passphrase, kind: 'passphrase', required: true },
+                    {
+                      ...({ name: 'summary', label: T.keys.summary, kind: 'checkbox' } as const),
+                      ...{ value: true, hint: T.keys.summaryHint },
+                    },
+                    {
+                      ...({ name: 'all', label: T.keys.summariesAll, kind: 'checkbox' } as const),
+                      ...{ value: true, hint: T.keys.summariesAllHint },
+                    },
+                  ]}
+                  done={T.keys.summariesSet}
+                  onSend={async ({ needed, isOn }) => {
+                    const key = { key: user, passphrase: needed('passphrase') };
+                    await client.keys.setSummary({ ...key, summary: isOn('summary') });
+                    if (isOn('all')) {
+                      await client.keys.reseal(key);
+                    }
+                  }}
+                />
+                <Opener label={T.keys.reseal} kind="small">
+                  <Reseal session={session} user={user} />
+                </Opener>
                 <FormDialog
                   label={T.keys.change}
                   kind="small"

@@ -1,6 +1,7 @@
 /** Vault keys: each has a name and a passphrase that only the caller has. */
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import { VaultError } from '../transport/errors.ts';
 import { checkNames } from '../transport/needed.ts';
 import { fetchPage, get, type Page, type Pages, pagesOf, remove, sendJson } from '../transport/pages.ts';
 import type { Given, Query, Schema } from '../transport/shapes.ts';
@@ -14,6 +15,7 @@ import type {
   KeyWithPassphrase,
   ListKeys,
   Message,
+  SetSummary,
 } from '../transport/types.ts';
 import { createRecoveryCalls, type RecoverKey, type RecoveryCalls } from './recovery.ts';
 
@@ -71,6 +73,20 @@ export interface KeyCalls {
     options?: CallOptions,
   ) => Promise<KeyWithPassphrase>;
   /**
+   * Lets a key have summaries of its cards, or none, from now on: brand, last four digits and expiry, which listings show without
+   * the passphrase and find by `last_four`. Passphrase and endpoints stay. `reseal` changes the items that are stored already.
+   * Needs an account, or a credential, that sees numbers unmasked.
+   * @see /guide/keys
+   * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @example
+   * await client.keys.setSummary({
+   *   key: 'customers',
+   *   passphrase: 'correct-horse-battery-staple',
+   *   summary: true,
+   * });
+   */
+  readonly setSummary: (change: SetSummary & KeyName, options?: CallOptions) => Promise<KeyWithPassphrase>;
+  /**
    * Deletes a key; with `safe: false` together with all its data, for good. Throws `key_not_empty` where the
    * key holds data, and `key_not_found` also when an earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/keys
@@ -97,7 +113,8 @@ export interface KeyCalls {
   readonly recover: (recovery: RecoverKey & KeyName, options?: CallOptions) => Promise<KeyWithPassphrase>;
   /**
    * Starts to seal all items of a key under its newest generation, in the background: after a change of the passphrase they stay
-   * under the generation that they were stored with. A repeat while it runs changes nothing; after a pause it goes on.
+   * under the generation that they were stored with. Items without a summary get one if the key has them now, and lose theirs if it
+   * has none. A repeat while it runs changes nothing; after a pause it goes on.
    * @see /guide/keys
    * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
@@ -114,11 +131,11 @@ export interface KeyCalls {
   readonly resealProgress: (key: ReadReseal & KeyName, options?: CallOptions) => Promise<ResealProgress>;
 }
 
-/** A key and its passphrase. */
+/** A key with its passphrase. */
 export interface ResealKey extends Given<Schema<'ResealKey'>> {}
 /** Names the key of a reseal. */
 export interface ReadReseal extends Query<'readReseal'> {}
-/** How many items of a key are under its newest generation, of those that were not. */
+/** How many items of a key have been sealed anew, of those that were to be. */
 export interface ResealProgress extends Schema<'ResealProgress'> {}
 
 const path = ['key'] as const;
@@ -138,8 +155,16 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     pages: pagesOf(list),
     changePassphrase: async (change, options) => {
       // A misspelt new_passphrase would be ignored, and the service would generate another passphrase.
-      checkNames(change, ['key', 'user', 'passphrase', 'new_passphrase']);
+      checkNames(change, ['key', 'user', 'passphrase', 'new_passphrase', 'summary']);
       return sendJson(transport, 'PUT', path, 'when_rejected', change, options);
+    },
+    setSummary: async (change, options) => {
+      checkNames(change, ['key', 'user', 'passphrase', 'summary']);
+      if (typeof change.summary !== 'boolean') {
+        // Without it the service would make another passphrase.
+        throw new VaultError('summary is missing: true or false.');
+      }
+      return sendJson(transport, 'PUT', path, 'always', change, options);
     },
     delete: (query, options) => remove(transport, path, { ...query }, options),
     ...createRecoveryCalls(transport),

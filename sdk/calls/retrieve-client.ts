@@ -93,11 +93,11 @@ export interface RetrieveOptions extends EndpointOptions {
 function sealedTransport(transport: Transport): Transport {
   const send: Transport['send'] = async (call) => {
     const { point, open } = await sealedReader();
-    const { text, nextToken } = await transport.send({ ...call, sealTo: point });
+    const reply = await transport.send({ ...call, sealTo: point });
     const { token, reference } = call.query ?? {};
     const names = [call.path[1] ?? '', textOrNone(token), textOrNone(reference)] as const;
     try {
-      return { text: await open(names, text), nextToken };
+      return { ...reply, text: await open(names, reply.text) };
     } catch {
       // The runtime's own error could quote the reply.
       throw new VaultConnectionError('The reply was not sealed to this client.');

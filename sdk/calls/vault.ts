@@ -1,9 +1,9 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
-import type { ApiCall, CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import type { ApiCall, ApiReply, CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
-import { fetchPage, jsonOf, type Page, type Pages, pagesOf, readJson, remove } from '../transport/pages.ts';
+import { fetchPage, jsonOf, type Page, type Pages, pagesOf, readJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   AccessEntry,
@@ -26,11 +26,13 @@ import type {
   ReadAccess,
   ReadLog,
   StoredObject,
+  StoredToken,
   StoreItem,
   StoreMany,
   TokenInfo,
   Tree,
   UpdateItem,
+  VersionedObject,
 } from '../transport/types.ts';
 import { createBatchCalls } from './vault-batch.ts';
 
@@ -50,7 +52,7 @@ export interface VaultCalls {
    * const data = { card_number: '4111111111111111', expiry: '12/29' };
    * const { token } = await client.vault.store({ key: 'customers', reference: 'customer-4711', data });
    */
-  readonly store: (item: StoreItem & KeyName, options?: KeyedCallOptions) => Promise<TokenInfo>;
+  readonly store: (item: StoreItem & KeyName, options?: KeyedCallOptions) => Promise<StoredToken>;
   /**
    * Stores many objects under one key, with calls of up to 1,000, and yields the result of each in their order: that of
    * `store`, or an object with `code` and `error` for a rejected one, which does not stop the others. `items` is any
@@ -87,6 +89,15 @@ export interface VaultCalls {
    * const text = await client.vault.decryptText({ key: 'customers', token });
    */
   readonly decryptText: (item: DecryptItem & KeyName, options?: CallOptions) => Promise<string>;
+  /**
+   * As `decrypt`, and returns the version of the data too, which `update` and `delete` take.
+   * @see /guide/items
+   * @throws `reference_required`, `passphrase_wrong`, `key_not_found`, `token_not_found`,
+   * `rule_not_found`, `rule_limit`
+   * @example
+   * const { data, version } = await client.vault.decryptVersioned({ key: 'customers', token });
+   */
+  readonly decryptVersioned: (item: DecryptItem & KeyName, options?: CallOptions) => Promise<VersionedObject>;
   /**
    * One page of the items' tokens, by key, without their data; at most 1,024 unless `limit` says otherwise.
    * @see /guide/items
@@ -151,18 +162,20 @@ export interface VaultCalls {
   /**
    * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four names
    * of the number are ignored. `ttl` and `metadata` replace what the item has; with one of them `data` may be left out.
+   * With a `version`, it throws `version_mismatch` and changes nothing where the data is not of that version any more.
    * @see /guide/items
    * @throws `idempotency_conflict`, `reference_required`, `passphrase_wrong`,
-   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`, `metadata_sensitive`
+   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`, `metadata_sensitive`,
+   * `version_mismatch`
    * @example
    * await client.vault.update({ key: 'customers', token, data: { expiry: '01/31' } });
    */
-  readonly update: (item: UpdateItem & KeyName, options?: KeyedCallOptions) => Promise<TokenInfo>;
+  readonly update: (item: UpdateItem & KeyName, options?: KeyedCallOptions) => Promise<StoredToken>;
   /**
-   * Deletes an item. Throws `reference_required`, and `token_not_found` also when an earlier attempt, whose
-   * reply was lost, had succeeded.
+   * Deletes an item; with a `version`, only while its data is of that version. Throws `reference_required`, and
+   * `token_not_found` also when an earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/items
-   * @throws `reference_required`, `token_not_found`, `key_not_found`
+   * @throws `reference_required`, `token_not_found`, `key_not_found`, `version_mismatch`
    * @example
    * await client.vault.delete({ key: 'customers', token });
    */
@@ -263,24 +276,28 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
   const list: VaultCalls['list'] = (query, options) =>
     fetchPage(transport, { method: 'GET', path, repeat: 'always', query: filterOf(query), options });
 
-  const decryptText: VaultCalls['decryptText'] = async ({ passphrase: own, ...query }, options) => {
+  const open = async (
+    { passphrase: own, ...query }: DecryptItem,
+    options: CallOptions | undefined,
+  ): Promise<ApiReply> => {
     const opened = neededPassphrase(own, passphrase);
     needText({ token: query.token });
-    const call = { method: 'GET', path, repeat: 'always', query, passphrase: opened, options } as const;
-    return (await transport.send(call)).text;
+    return transport.send({ method: 'GET', path, repeat: 'always', query, passphrase: opened, options });
   };
 
   const write = async (
     where: readonly string[],
-    { data, passphrase: own, metadata, ...given }: StoreItem | UpdateItem,
+    { data, passphrase: own, metadata, ...given }: StoreItem | Omit<UpdateItem, 'version'>,
     options: KeyedCallOptions | undefined,
-  ): Promise<TokenInfo> => {
+    condition?: string,
+  ): Promise<StoredToken> => {
     const isBare = data === undefined && 'token' in given && (metadata ?? given.ttl) !== undefined;
     const body = isBare ? undefined : textOfData(data);
     const query = metadata === undefined ? given : { ...given, metadata: JSON.stringify(metadata) };
     const opened = neededPassphrase(own, passphrase);
     const call = { method: 'POST', path: where, repeat: 'keyed', query, body, options } as const;
-    return readJson(transport, { ...call, passphrase: opened });
+    const { text, version } = await transport.send({ ...call, passphrase: opened, version: condition });
+    return { ...jsonOf<TokenInfo>(text), version };
   };
 
   const log: VaultCalls['log'] = (query, options) =>
@@ -294,8 +311,12 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
 
   return {
     store: (item, options) => write(path, item, options),
-    decrypt: async (item, options) => jsonOf(await decryptText(item, options)),
-    decryptText,
+    decrypt: async (item, options) => jsonOf((await open(item, options)).text),
+    decryptText: async (item, options) => (await open(item, options)).text,
+    decryptVersioned: async (item, options) => {
+      const { text, version } = await open(item, options);
+      return { data: jsonOf(text), version };
+    },
     list,
     pages: pagesOf(list),
     items: async function* (query, options) {
@@ -325,11 +346,11 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
         passphrase: neededPassphrase(own, passphrase),
         options,
       }),
-    update: (item, options) => write([...path, 'update'], item, options),
+    update: ({ version, ...item }, options) => write([...path, 'update'], item, options, version),
     // By name: what a program without types takes from JSON must not turn it into a deletion of more.
-    delete: ({ key, user, token, reference }, options) => {
+    delete: ({ key, user, token, reference, version }, options) => {
       const query = { key, user, token, reference };
-      return remove(transport, path, query, options);
+      return readJson(transport, { method: 'DELETE', path, repeat: 'always', query, version, options });
     },
     ...createBatchCalls(transport, passphrase),
     log,

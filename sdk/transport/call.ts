@@ -99,6 +99,8 @@ export interface ApiCall {
   readonly passphrase?: string;
   /** The secret of an endpoint. A call with one contains neither the account's credentials nor those of a browser. */
   readonly secret?: { readonly kind: EndpointSegment; readonly text: string };
+  /** The version that the data of the item must have. */
+  readonly version?: string | undefined;
   /** The point that the reply is to be sealed to. */
   readonly sealTo?: string | undefined;
   readonly options?: KeyedCallOptions | undefined;
@@ -108,6 +110,8 @@ export interface ApiCall {
 export interface ApiReply {
   readonly text: string;
   readonly nextToken: string | undefined;
+  /** The version of the data of the item that the reply is about. */
+  readonly version: string | undefined;
 }
 
 /** A reply whose body is still arriving. */

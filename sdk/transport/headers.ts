@@ -24,6 +24,9 @@ export function headersOf(
   } else if (authorization !== undefined) {
     headers['Authorization'] = authorization;
   }
+  if (call.version !== undefined) {
+    headers['If-Match'] = `"${checkedVersion(call.version)}"`;
+  }
   if (call.sealTo !== undefined) {
     headers['X-Vault-Seal-To'] = call.sealTo;
   }
@@ -45,6 +48,14 @@ export function headersOf(
 export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function checkedVersion(version: string): string {
+  // An empty or missing one must not turn a conditional write into one without a condition.
+  if (typeof version !== 'string' || !/^[\x21\x23-\x7e]{1,64}$/.test(version)) {
+    throw new VaultError('version must be the text that storing, updating or decrypting returned.');
+  }
+  return version;
 }
 
 function checkedKey(key: string): string {

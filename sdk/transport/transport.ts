@@ -69,7 +69,11 @@ export function createTransport(options: TransportOptions, clock: RetryClock = s
 
   return {
     send: (call) =>
-      whole(call, async (response) => ({ text: await response.text(), nextToken: nextTokenOf(response) })),
+      whole(call, async (response) => ({
+        text: await response.text(),
+        nextToken: nextTokenOf(response),
+        version: versionOf(response),
+      })),
     bytes: (call) => whole(call, async (response) => new Uint8Array(await response.arrayBuffer())),
     stream: async (call) => {
       const exchange = open(call);
@@ -112,6 +116,11 @@ async function* piecesOf(response: Response, limit: TimeLimit): StreamReply['pie
 
 function nextTokenOf(response: Response): string | undefined {
   return response.headers.get('x-vault-next-token') ?? undefined;
+}
+
+/** The text of an ETag, which a proxy may have made a weak one. */
+function versionOf(response: Response): string | undefined {
+  return /^(?:W\/)?"(.*)"$/.exec(response.headers.get('etag') ?? '')?.[1];
 }
 
 function reporterOf(

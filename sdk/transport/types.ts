@@ -55,6 +55,18 @@ export type Scope = Schemas['Credential']['scopes'][number];
 export interface StoredObject extends Schema<'StoredObject'> {}
 /** A stored item, without its data. */
 export interface TokenInfo extends Schema<'TokenInfo'> {}
+/** A stored item, with the version of its data. */
+export interface StoredToken extends TokenInfo {
+  /** Names the data as it is now, for an update or a deletion that must not overwrite a later change. Undefined in some repeats. */
+  readonly version: string | undefined;
+}
+/** An item's data, with its version. */
+export interface VersionedObject {
+  /** The stored object. */
+  readonly data: StoredObject;
+  /** Names the data as it is now, for an update or a deletion that must not overwrite a later change. */
+  readonly version: string | undefined;
+}
 /** Facts of a card number: its first digits, its brand, and the entries of the operator's table. */
 export interface CardMetadata extends Schema<'CardMetadata'> {}
 /** An item in a listing; `data` and `card_metadata` only where it was opened. */
@@ -146,12 +158,18 @@ export interface StoreItem
     Unlocking,
     Described,
     Carrying {}
+/** A write that is done only while the data of the item is of a version. */
+interface Conditional {
+  /** The version that the data must have, as storing, updating or decrypting returned it; any by default. */
+  readonly version?: string | undefined;
+}
 /** Changes of an item; `data` can be left out if `ttl` or `metadata` is given. */
 export interface UpdateItem
   extends Omit<Query<'updateItem'>, 'metadata'>,
     Unlocking,
     Described,
-    Partial<Carrying> {}
+    Partial<Carrying>,
+    Conditional {}
 /** One item of many. */
 export interface StoreManyItem
   extends Omit<Given<Schema<'StoreItem'>>, 'data' | 'metadata'>,
@@ -165,7 +183,7 @@ export interface StoreMany
   readonly items: Many<StoreManyItem>;
 }
 /** Names one item. */
-export interface DeleteItem extends Pick<Query<'deleteItem'>, 'reference'>, Owned {
+export interface DeleteItem extends Pick<Query<'deleteItem'>, 'reference'>, Owned, Conditional {
   /** The token that storing returned. */
   readonly token: string;
 }
@@ -425,6 +443,11 @@ export interface FailureWebhook extends Omit<Schema<'FailureWebhook'>, 'code'> {
 export interface CreateKey extends Given<Schema<'CreateKey'>> {}
 /** A key with its present and its new passphrase. */
 export interface ChangePassphrase extends Given<Schema<'ChangePassphrase'>> {}
+/** A key with its passphrase, and whether it is to have summaries. */
+export interface SetSummary extends Pick<ChangePassphrase, 'key' | 'user' | 'passphrase'> {
+  /** Whether brand, last four digits and expiry of its cards can be listed without the passphrase. */
+  readonly summary: boolean;
+}
 /** A page of the keys. */
 export interface ListKeys extends Query<'listKeys'> {}
 /** A filter of the log; by default all of it. */

@@ -2,7 +2,7 @@ import { metadataMembers } from '../../workers/crypto/item/lookup.ts';
 import { sealMeta } from '../../workers/crypto/item/meta.ts';
 import { EMPTY } from '../../workers/crypto/primitives/bytes.ts';
 import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
-import { metadataDigests, metadataOf, metaOf, referenceMember } from '../../workers/jobs/vault/records.ts';
+import { indexDigests, metaOf, referenceMember } from '../../workers/jobs/vault/records.ts';
 import type { Accounts } from '../account/accounts.ts';
 import type { AccountInfo } from '../account/records.ts';
 import type { AccountStore } from '../account/store.ts';
@@ -276,7 +276,7 @@ export class VaultCopy {
       }
       if (expired === '') {
         // Of the root that is in the file: while it is rotated, those of the item may be of another.
-        digests = metadataDigests(this.context, aid, metadataOf(meta));
+        digests = indexDigests(this.context, aid, meta);
         expiry = String(meta.expiresAtMs ?? '');
       }
       if (digests.length > 0) {

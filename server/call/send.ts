@@ -3,7 +3,7 @@ import type { JobFacts, ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import type { ItemName } from '../../workers/jobs/vault/jobs.ts';
 import type { Certificates } from '../certificate/certificates.ts';
 import type { Clock } from '../core/clock.ts';
-import { pause } from '../core/concurrency.ts';
+import { pause, recover } from '../core/concurrency.ts';
 import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
@@ -11,7 +11,7 @@ import type { Secret } from '../core/secret.ts';
 import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../domain/proxy/network-token.ts';
-import type { KeyOpener } from '../key/opener.ts';
+import type { KeyHandle, KeyOpener } from '../key/opener.ts';
 import type { AsksForRoom, OutboundResult, StreamingResult } from '../outbound/call.ts';
 import type { OutgoingRequest, ThirdParties } from '../outbound/third-parties.ts';
 import {
@@ -162,11 +162,12 @@ export class CallSender {
   }
 
   /** Requires the generation of the key that a fetch is encrypted for to be its newest still. */
-  private async requireKey({ facts, account }: ProxyJob): Promise<void> {
+  private async requireKey({ facts, account }: ProxyJob): Promise<KeyHandle> {
     const key = await this.keys.find(account, facts.user);
     if (key.kid !== facts.kid || key.gen !== facts.gen) {
       throw new VaultError('key_changed');
     }
+    return key;
   }
 
   private async readItem(kid: string, token: string): Promise<ItemParts> {
@@ -231,29 +232,27 @@ export class CallSender {
 
   private async store(job: ProxyJob, { status: statusCode, headers, body }: TargetReply): Promise<Concluded> {
     const { id, record, facts, account } = job;
-    const { reference, algorithm, user, kid, gen, summary = false } = facts;
-    const { aid } = account;
+    const { reference, algorithm } = facts;
     const request = { reference, algorithm, seed: id };
     const own = { id, bytesMax: BODY_BYTES.item, forcedMask: facts.forcedMask === true || !account.unmasked };
-    const rules = await this.rules.find(aid, facts.rules);
+    const rules = await this.rules.find(account.aid, facts.rules);
     let reported: { readonly extra: Uint8Array; readonly headers: HeaderEntries } = {
       extra: NO_BYTES,
       headers,
     };
+    let key = await this.requireKey(job);
     return untilDone(async () => {
-      const stored = await this.writer.storeUnder(
-        contextOf(job),
-        { aid, user, kid, gen, summary },
-        request,
-        async (wanted) => {
-          const params = { ...wanted, ...own };
-          const made = await this.crypto.storeFetched({ params, job: record, rules, headers, body });
-          reported = made;
-          return made.parts;
-        },
-      );
+      const stored = await this.writer.storeUnder(contextOf(job), key, request, async (wanted) => {
+        const params = { ...wanted, ...own };
+        const made = await this.crypto.storeFetched({ params, job: record, rules, headers, body });
+        reported = made;
+        return made.parts;
+      });
       if (stored.kind !== 'done') {
-        await this.requireKey(job);
+        if (stored.kind === 'stale') {
+          await recover(this.keys.findAgain(key), 'key_not_found', undefined);
+        }
+        key = await this.requireKey(job);
         return undefined;
       }
       const shown = { statusCode, headers: reported.headers, tokenInfo: stored.value };

@@ -3,7 +3,7 @@ import type { AccountRecords } from '../account/records.ts';
 import type { Audit } from '../audit/audit.ts';
 import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
-import { createTickJoin, isTransient, pause } from '../core/concurrency.ts';
+import { createTickJoin, isTransient, pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
@@ -106,7 +106,7 @@ export class EndpointAuth {
         throw new VaultError('endpoint_gone');
       }
       // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
-      const account = await ((known && ahead) ?? this.readOwner(aid, policy));
+      const { account, key } = await ((known && ahead) ?? this.readOwner(aid, policy));
       const isLookup = lookupRate !== undefined;
       if (!isLookup && address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
         throw new VaultError('origin_not_allowed');
@@ -120,8 +120,6 @@ export class EndpointAuth {
       if (ownRate !== undefined) {
         await this.rates.endpoint(isLookup ? `${nonce} lookup` : nonce, ctx.ip, ownRate);
       }
-      const { user, kid, gen, summary = false } = policy;
-      const key = { aid, user, kid, gen, summary };
       return { id, nonce, policy, records: { policy: record, wrap }, key, account, uses: stored.uses };
     } catch (error) {
       await this.recordError(ctx, stored?.aid ?? '', id, error);
@@ -167,18 +165,26 @@ export class EndpointAuth {
     await this.recordError(ctx, key.aid, id, error);
   }
 
-  /** Repeats `attempt` while the bucket is closed. Rejects with `endpoint_gone` if the key has changed or is gone. */
-  async whileLive<T>({ key, policy }: OpenEndpoint, attempt: () => Promise<Done<T> | Retry>): Promise<T> {
+  /**
+   * Repeats `attempt`, with the key as it is stored now, while the bucket is closed or the summaries of the key have changed.
+   * Rejects with `endpoint_gone` if its passphrase has changed or it is gone.
+   */
+  async whileLive<T>(endpoint: OpenEndpoint, attempt: (key: KeyRef) => Promise<Done<T> | Retry>): Promise<T> {
+    let { key } = endpoint;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const result = await attempt();
+      const result = await attempt(key);
       if (result.kind === 'done') {
         return result.value;
       }
-      if (result.kind !== 'closed') {
+      if (result.kind === 'warm_miss') {
         throw new VaultError('endpoint_gone');
       }
-      await this.readOwner(key.aid, policy);
-      await pause(CLOSED_PAUSE_MS);
+      if (result.kind === 'stale') {
+        await recover(this.keys.findAgain(key), 'key_not_found', undefined);
+      } else {
+        await pause(CLOSED_PAUSE_MS);
+      }
+      ({ key } = await this.readOwner(key.aid, endpoint.policy));
     }
     throw new VaultError('overloaded');
   }
@@ -209,7 +215,7 @@ export class EndpointAuth {
     return policy;
   }
 
-  /** Returns the account of an endpoint. Rejects with `endpoint_gone` unless its key and its account are unchanged. */
+  /** Returns the account and the key of an endpoint. Rejects with `endpoint_gone` unless its key and its account are unchanged. */
   private async readOwner(aid: string, { user, kid, gen, account: name, isMasked }: EndpointPolicy) {
     try {
       const [key, owner] = await Promise.all([
@@ -218,7 +224,8 @@ export class EndpointAuth {
       ]);
       const account = owner?.account;
       if (key.kid === kid && key.gen === gen && account?.aid === aid) {
-        return isMasked === true && account.unmasked ? { ...account, unmasked: false } : account;
+        const masked = isMasked === true && account.unmasked ? { ...account, unmasked: false } : account;
+        return { account: masked, key };
       }
     } catch (error) {
       if (!(error instanceof VaultError && error.code === 'key_not_found')) {

@@ -6,7 +6,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
 import { parseNamedPath } from '../domain/json/named.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
-import type { KeyOpener } from '../key/opener.ts';
+import type { KeyOpener, KeyRef } from '../key/opener.ts';
 import type { Attempts } from '../limits/attempts.ts';
 import type { CallPreparer } from '../proxy/prepare.ts';
 import {
@@ -240,7 +240,7 @@ export class Captures {
   }
 
   private store({ ctx, endpoint, input, given, seed }: Capture): Promise<TokenInfo> {
-    const { id, policy, records, key } = endpoint;
+    const { id, policy, records } = endpoint;
     const reference = input.reference ?? policy.reference ?? id;
     const request = {
       number: input.number,
@@ -259,7 +259,7 @@ export class Captures {
       ...(referenceField === undefined || input.reference !== undefined ? {} : { referenceField }),
     };
     const { secret, body } = input;
-    return this.auth.whileLive(endpoint, () =>
+    return this.auth.whileLive(endpoint, (key) =>
       this.writer.storeUnder(ctx, key, request, (wanted) =>
         this.crypto.captureItem({ params: { ...wanted, ...own }, records, secret, ...given, body }),
       ),
@@ -276,14 +276,14 @@ export class Captures {
     rejectTokenOptions({ number, algorithm, ttl, metadata });
     const { aid, user } = endpoint.key;
     return this.writer.untilWritten(aid, user, token, () =>
-      this.auth.whileLive(endpoint, () => this.patchOnce(capture, token)),
+      this.auth.whileLive(endpoint, (key) => this.patchOnce(capture, key, token)),
     );
   }
 
   /** Tries once to patch the endpoint's item; the result is undefined if there is none. */
-  private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, token: string) {
+  private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, key: KeyRef, token: string) {
     const { secret, body, contentType } = input;
-    const { key, policy, records } = endpoint;
+    const { policy, records } = endpoint;
     return this.reader.readAndOpen(key, token, async (item) => {
       const params = {
         ...actorOf(ctx, this.now()),

@@ -100,9 +100,9 @@ export class Endpoints {
       if (!(await this.isStored(key))) {
         return { kind: 'stale' };
       }
-      const { aid, kid, gen, summary } = key;
+      const { aid, kid, gen } = key;
       const params = { aid, kid, gen, id, kind };
-      const policy = { ...common, kid, gen, summary: summary || undefined };
+      const policy = { ...common, kid, gen };
       const made = await this.crypto.createEndpoint({ params, blob, passphrase, policy, order });
       return made.kind === 'warm_miss' ? made : done({ ...made, key });
     });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RandomId } from '../core/clock.ts';
+import { withRetries } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import { decodeSecret, encodeSecret, type Secret, type SecretBytes } from '../core/secret.ts';
@@ -7,6 +8,7 @@ import type { Crypto } from '../crypto/client.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
+import { requireReveal } from '../request/permission.ts';
 import { type KeyDependent, type KeyHandle, type KeyOpener, namedInBody } from './opener.ts';
 import type { KeyRecords } from './records.ts';
 import type { KeyStore } from './store.ts';
@@ -15,6 +17,8 @@ import type { KeyStore } from './store.ts';
 export interface NewPassphrase {
   readonly user: string;
   readonly passphrase: Secret<string>;
+  /** Whether the key has summaries from now on, if that was sent. */
+  readonly summary?: boolean | undefined;
 }
 
 const GENERATED_LENGTH = 64;
@@ -98,23 +102,61 @@ export class Keys {
     return { keys: page.map((user) => ({ user })), nextToken };
   }
 
-  /** Changes a passphrase. Rejects with `key_not_found`, `passphrase_wrong`, `too_many_failures` or `key_changed`. */
-  async changePassphrase(
+  /**
+   * Changes a passphrase, or with `summary` alone whether the key has summaries. Rejects with `key_not_found`, `passphrase_wrong`,
+   * `too_many_failures`, `key_changed`, or with `not_allowed` a caller that may not decide what others see.
+   */
+  async change(
     ctx: AccountContext,
     input: {
       readonly user: string;
       readonly passphrase: SecretBytes;
       readonly new_passphrase?: SecretBytes | undefined;
+      readonly summary?: boolean | undefined;
     },
   ): Promise<NewPassphrase> {
-    const key = await namedInBody(this.opener.find(ctx.account, input.user));
-    const from = input.passphrase;
-    const to = input.new_passphrase ?? (await generatePassphrase(this.crypto));
+    const { user, passphrase: from, new_passphrase, summary } = input;
+    if (summary !== undefined) {
+      requireReveal(ctx.account, 'body.summary');
+    }
+    const key = await namedInBody(this.opener.find(ctx.account, user));
     this.metering.count(ctx, 'key');
+    if (summary !== undefined && new_passphrase === undefined) {
+      await this.setSummary(ctx, key, from, summary);
+      return { user, passphrase: decodeSecret(from), summary };
+    }
+    const to = new_passphrase ?? (await generatePassphrase(this.crypto));
     await this.records.renew(ctx, key, (read) =>
-      this.opener.guarded(ctx.ip, read.key, from, () => this.crypto.changePassphrase({ ...read, from, to })),
+      this.opener.guarded(ctx.ip, read.key, from, () =>
+        this.crypto.changePassphrase({ ...read, from, to, summary }),
+      ),
     );
-    return { user: input.user, passphrase: decodeSecret(to) };
+    if (summary !== undefined && summary !== key.summary) {
+      await this.moveSummaries(key, summary);
+    }
+    return { user, passphrase: decodeSecret(to), summary };
+  }
+
+  /** Lets a key have summaries, or none. Its passphrase, generation and endpoints stay. */
+  private async setSummary(
+    ctx: AccountContext,
+    key: KeyHandle,
+    passphrase: SecretBytes,
+    summary: boolean,
+  ): Promise<void> {
+    await this.records.replace(ctx, key, ({ recovery, ...read }) =>
+      this.opener.guarded(ctx.ip, read.key, passphrase, async () => ({
+        record: await this.crypto.setSummary({ ...read, passphrase, summary }),
+        recovery,
+      })),
+    );
+    this.opener.forget(key);
+    await this.moveSummaries(key, summary);
+  }
+
+  /** Makes every server read the key again before it stores. What is left undone, the first write that is rejected does. */
+  private async moveSummaries({ kid }: KeyHandle, summary: boolean): Promise<void> {
+    await withRetries(() => this.store.setSummaries(kid, summary)).catch(() => undefined);
   }
 
   /** Deletes a key with its data. Rejects with `key_not_found`, `key_changed`, or if `safe` with `key_not_empty`. */

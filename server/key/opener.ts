@@ -134,6 +134,18 @@ export class KeyOpener {
     return handle;
   }
 
+  /**
+   * Returns a key as it is stored now, after its fences have rejected it as stale. If it has not changed, they are those of an
+   * interrupted or overtaken change of its summaries, and are set again. Rejects with `key_not_found`.
+   */
+  async findAgain(stale: KeyRef): Promise<KeyHandle> {
+    const key = await this.find(stale, stale.user);
+    if (key.kid === stale.kid && key.gen === stale.gen && key.summary === stale.summary) {
+      await this.store.setSummaries(key.kid, key.summary);
+    }
+    return key;
+  }
+
   /** Returns the names of keys that the caller may use, in order and after `after`; a negative `limit` is none. */
   async users(
     { aid, credential }: Pick<Account, 'aid' | 'credential'>,
@@ -208,6 +220,9 @@ export class KeyOpener {
         continue;
       }
       this.forget(key);
+      if (result.kind === 'stale') {
+        await this.findAgain(key);
+      }
       if (result.kind === 'closed') {
         await pause(CLOSED_PAUSE_MS);
       }

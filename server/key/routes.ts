@@ -27,8 +27,8 @@ interface Needs {
 
 const COMMON = { noun: 'key', auth: 'basic', meter: ['key'] } as const;
 
-function shown({ user, passphrase }: NewPassphrase) {
-  return { user, passphrase: passphrase.expose() };
+function shown({ user, passphrase, summary }: NewPassphrase) {
+  return { user, passphrase: passphrase.expose(), ...(summary === undefined ? {} : { summary }) };
 }
 
 function secretOf(text: string | undefined) {
@@ -82,19 +82,24 @@ const changePassphrase = defineRoute({
   path: '/v1/key',
   operationId: 'changePassphrase',
   scope: 'key:write',
-  summary: 'Change the passphrase of a key',
+  summary: 'Change the passphrase of a key, or its summaries',
   description:
-    'The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.',
+    'The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change. With `summary` and without `new_passphrase`, passphrase and endpoints stay, and only whether the key has summaries changes.',
   body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed'],
-  audit: { action: 'key.change', object: ({ body }) => objectOf('key', body.user) },
+  audit: {
+    action: 'key.change',
+    object: ({ body: { user, summary } }) =>
+      objectOf('key', user, ...(summary === undefined ? [] : [`summary:${summary}`])),
+  },
   handle: async ({ ctx, body }, services: Needs) => ({
     json: shown(
-      await services.keys.changePassphrase(ctx, {
+      await services.keys.change(ctx, {
         user: body.user,
         passphrase: secretBytes(body.passphrase),
         new_passphrase: secretOf(body.new_passphrase),
+        summary: body.summary,
       }),
     ),
   }),

@@ -16,18 +16,20 @@ export const KeyRemoveQuery = Type.Object({
   }),
 });
 
+function Summary(more: string) {
+  return Type.Boolean({
+    description: `Whether brand, last four digits and expiry of each card can be listed without the passphrase, and found by the last four digits. Whoever has the database and the master key then has them too. ${more}`,
+    examples: [true],
+  });
+}
+
 export const CreateKeyBody = Type.Object(
   {
     user: User,
     passphrase: Type.Optional(
       ChosenPassphrase('The passphrase of the key; generated if omitted. It is never stored.'),
     ),
-    summary: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether brand, last four digits and expiry of each card can be listed without the passphrase. Whoever has the database and the master key then has them too. It cannot be changed later.',
-      }),
-    ),
+    summary: Type.Optional(Summary('Default: false.')),
   },
   {
     $id: 'CreateKey',
@@ -39,7 +41,16 @@ export const ChangePassphraseBody = Type.Object(
   {
     user: User,
     passphrase: Passphrase('The current passphrase of the key.'),
-    new_passphrase: Type.Optional(ChosenPassphrase('The new passphrase; generated if omitted.')),
+    new_passphrase: Type.Optional(
+      ChosenPassphrase(
+        'The new passphrase; generated if omitted. With `summary` alone the passphrase stays as it is.',
+      ),
+    ),
+    summary: Type.Optional(
+      Summary(
+        'It counts for what is stored from then on; `POST /v1/key/reseal` changes the items before. It needs the rights to read unmasked.',
+      ),
+    ),
   },
   {
     $id: 'ChangePassphrase',
@@ -61,6 +72,12 @@ export const KeyWithPassphrase = Type.Object(
       'x-secret': true,
       examples: ['correct-horse-battery-staple-9Zq4'],
     }),
+    summary: Type.Optional(
+      Type.Boolean({
+        description: 'Whether the key has summaries from now on, where a change has set it.',
+        examples: [true],
+      }),
+    ),
   },
   { $id: 'KeyWithPassphrase', description: 'A vault key with its passphrase, which is shown only once.' },
 );

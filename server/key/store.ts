@@ -14,6 +14,7 @@ import moveFenceText from './move-fence-1.lua' with { type: 'text' };
 import openFenceText from './open-fence-1.lua' with { type: 'text' };
 import purgeBucketText from './purge-bucket-11.lua' with { type: 'text' };
 import retireFenceText from './retire-fence-1.lua' with { type: 'text' };
+import setSummariesText from './set-summaries-1.lua' with { type: 'text' };
 
 const createKey = script(createKeyText);
 const replaceRecord = script(replaceRecordText);
@@ -23,6 +24,7 @@ const moveFence = script(moveFenceText);
 const closeFence = script(prelude, closeFenceText);
 const openFence = script(openFenceText);
 const retireFence = script(retireFenceText);
+const setSummaries = script(setSummariesText);
 const purgeBucket = script(sinkPrelude, purgeBucketText);
 
 /**
@@ -124,6 +126,12 @@ export class KeyStore {
   /** Blocks reads and writes of requests that started under an older generation. */
   async moveFences(kid: string, gen: number): Promise<void> {
     await this.eachBucket(kid, (bucket) => this.redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
+  }
+
+  /** Blocks writes of requests that started when the key had no summaries, or had them. */
+  async setSummaries(kid: string, hasSummaries: boolean): Promise<void> {
+    const args = [hasSummaries ? '1' : '0'];
+    await this.eachBucket(kid, (bucket) => this.redis.run(setSummaries, [redisKeys.fence(bucket)], args));
   }
 
   /** Closes the buckets of a key for a limited time, for one deletion. */

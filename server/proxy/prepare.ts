@@ -203,8 +203,8 @@ export class CallPreparer {
   }
 }
 
-function ownerOf(ctx: AccountContext, { aid, kid, summary, user }: KeyRef, nowMs: number) {
+function ownerOf(ctx: AccountContext, { aid, kid, user }: KeyRef, nowMs: number) {
   const { account } = ctx;
-  const owner = { aid, kid, summary, user, account: account.name, actor: actorNameOf(account) };
+  const owner = { aid, kid, user, account: account.name, actor: actorNameOf(account) };
   return { ...actorOf(ctx, nowMs), ...owner };
 }

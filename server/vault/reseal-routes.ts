@@ -19,7 +19,7 @@ const startReseal = defineRoute({
   scope: 'key:write',
   summary: 'Seal the items of a key anew',
   description:
-    'Starts to seal all items of a key under its newest generation, in the background. After a change of the passphrase they stay under the generation that they were stored with, which the new passphrase opens too. Data, times and logs do not change. A repeat while it runs changes nothing; after a pause it goes on.',
+    'Starts to seal all items of a key under its newest generation, in the background. After a change of the passphrase they stay under the generation that they were stored with, which the new passphrase opens too. After a change of `summary` it gives items the summary that they lack, or takes it away. Data, times and logs do not change. A repeat while it runs changes nothing; after a pause it goes on.',
   body: { kind: 'json', schema: ResealBody, bytesMax: BODY_BYTES.short },
   response: ResealProgress,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed'],

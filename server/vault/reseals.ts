@@ -15,13 +15,17 @@ import type { ResealState, ResealStore } from './store/reseals.ts';
 
 /** A run holds a key open for an hour at most. */
 const RUN_MS = 3_600_000;
-/** A server that has died is replaced after this time. */
-const LEASE_MS = 30_000;
+/** A server that has died is replaced after this time; one that is alive extends its claim in time. */
+const LEASE_MS = 10_000;
+const EXTEND_MS = 2_000;
+/** Pause in which a request watches whether the claim of another run is extended. */
+const WATCH_MS = 250;
 /** A request waits so long for the number of items. */
 const COUNT_WAIT_MS = 5_000;
 /** Items whose sealed bytes are in memory at once. */
 const RESEALED_ITEMS_MAX = 128;
-const RESEALED_STRINGS = 4;
+const RESEALED_STRINGS = 5;
+const NO_BYTES = new Uint8Array(0);
 
 /** An open key, with what opens it in the threads. */
 interface Opened {
@@ -29,7 +33,13 @@ interface Opened {
   readonly opening: Parameters<Crypto['resealItems']>[0]['opening'];
 }
 
-/** Seals all items of a key under its newest generation, in the background. A run that has ended goes on with a repeat. */
+/** Whether a run may go on: its time, its server, and its claim, which ends with the key. */
+type MayGoOn = () => boolean;
+
+/**
+ * Seals all items of a key under its newest generation, with summaries if the key has them and without if it has none, in the
+ * background. A run that has ended goes on with a repeat.
+ */
 export class Reseals {
   private readonly stopping = new AbortController();
   private readonly running = new Set<Promise<void>>();
@@ -54,8 +64,7 @@ export class Reseals {
     const { key, blob } = await namedInBody(this.keys.prove(ctx, user, passphrase));
     this.metering.count(ctx, 'key');
     const run = this.randomId();
-    const { aid, kid } = key;
-    if (await this.store.claim(aid, kid, run, LEASE_MS)) {
+    if (await this.claim(key, run)) {
       const opened: Opened = { key, opening: { kind: 'warm', blob, secret: passphrase } };
       let begin: () => void = () => undefined;
       const begun = new Promise<void>((resolve) => {
@@ -99,36 +108,54 @@ export class Reseals {
     };
   }
 
+  /** Claims a key for a run; false if another run has it. The claim of a server that has died is waited for. */
+  private async claim({ aid, kid }: KeyHandle, run: string): Promise<boolean> {
+    for (let seen = Number.POSITIVE_INFINITY; ; ) {
+      if (await this.store.claim(aid, kid, run, LEASE_MS)) {
+        return true;
+      }
+      const left = await this.store.claimLeft(aid, kid);
+      if (left > seen) {
+        return false;
+      }
+      seen = left;
+      await pause(WATCH_MS);
+    }
+  }
+
   /** Runs until the end, a pause, or a change of the key; never rejects. */
   private async run(opened: Opened, run: string, begin: () => void): Promise<void> {
     const { aid, kid } = opened.key;
+    const until = this.now() + RUN_MS;
+    let isHeld = true;
+    const extender = setInterval(async () => {
+      // While Redis does not answer, the claim stays as it is.
+      isHeld = await this.store.extend(aid, kid, run, LEASE_MS).catch(() => isHeld);
+    }, EXTEND_MS);
+    const mayGoOn = () => isHeld && !this.stopping.signal.aborted && this.now() < until;
     try {
-      await this.resealAll(opened, run, begin);
+      await this.resealAll(opened, mayGoOn, begin);
     } catch (error) {
       if (!this.stopping.signal.aborted) {
         this.recordEvent('reseal_failed', { error: error instanceof Error ? error.name : 'error' });
       }
     } finally {
+      clearInterval(extender);
       await this.store.release(aid, kid, run).catch(() => undefined);
     }
   }
 
-  private async resealAll(opened: Opened, run: string, begin: () => void): Promise<void> {
+  private async resealAll(opened: Opened, mayGoOn: MayGoOn, begin: () => void): Promise<void> {
     const { key } = opened;
     const { aid, kid, gen } = key;
-    const until = this.now() + RUN_MS;
-    const mayGoOn = async (): Promise<boolean> =>
-      !this.stopping.signal.aborted &&
-      this.now() < until &&
-      (await this.store.extend(aid, kid, run, LEASE_MS));
     const before = await this.store.read(aid, kid);
-    const older = await this.countOlder(key, mayGoOn);
-    if (older === undefined) {
+    const unsealed = await this.countUnsealed(key, mayGoOn);
+    if (unsealed === undefined) {
       return;
     }
     const isSame = before?.gen === gen && before.finishedAt === undefined;
-    const total = isSame ? before.total : older;
-    let state: ResealState = { gen, total, done: Math.max(0, total - older), finishedAt: undefined };
+    const total = isSame ? Math.max(before.total, unsealed) : unsealed;
+    let state: ResealState = { gen, total, done: total - unsealed, finishedAt: undefined };
     const note = (done: number, finishedAt?: number): Promise<void> => {
       state = { ...state, done, finishedAt };
       return this.store.write(aid, kid, state);
@@ -139,7 +166,7 @@ export class Reseals {
       part: 'full',
       itemsMax: RESEALED_ITEMS_MAX,
     })) {
-      const replaced = (await mayGoOn()) ? await this.resealPage(opened, page) : undefined;
+      const replaced = mayGoOn() ? await this.resealPage(opened, page, mayGoOn) : undefined;
       if (replaced === undefined) {
         return;
       }
@@ -148,30 +175,34 @@ export class Reseals {
       }
     }
     // Others have stored, changed and deleted items meanwhile.
-    const left = await this.countOlder(key, mayGoOn);
+    const left = await this.countUnsealed(key, mayGoOn);
     if (left !== undefined) {
       await note(Math.max(0, state.total - left), this.now());
     }
   }
 
-  /** Counts the items that older generations seal; undefined if it may not go on. */
-  private async countOlder(key: KeyHandle, mayGoOn: () => Promise<boolean>): Promise<number | undefined> {
-    const { aid, kid, gen } = key;
-    let older = 0;
+  /** Counts the items that are to be sealed; undefined if it may not go on. */
+  private async countUnsealed(key: KeyHandle, mayGoOn: MayGoOn): Promise<number | undefined> {
+    const { aid, kid, gen, summary: wantsSummary } = key;
+    let count = 0;
     for await (const page of this.pages.read(await this.rangeOf(key), { part: 'meta' })) {
-      if (!(await mayGoOn())) {
+      if (!mayGoOn()) {
         return undefined;
       }
-      const params = { aid, kid, gen, now: this.now() };
-      older += await this.crypto.countOlder({ params, page: page.fields });
+      const params = { aid, kid, gen, wantsSummary, now: this.now() };
+      count += await this.crypto.countUnsealed({ params, page: page.fields });
     }
-    return older;
+    return count;
   }
 
-  /** Seals the items of a page; returns how many it has replaced, undefined if the key is another one now. */
-  private async resealPage({ key, opening }: Opened, page: ItemPage): Promise<number | undefined> {
-    const { aid, kid, gen } = key;
-    const params = { aid, kid, now: this.now() };
+  /** Seals the items of a page; returns how many it has replaced, undefined if the key is another one now, or gone. */
+  private async resealPage(
+    { key, opening }: Opened,
+    page: ItemPage,
+    mayGoOn: MayGoOn,
+  ): Promise<number | undefined> {
+    const { aid, kid, summary: wantsSummary } = key;
+    const params = { aid, kid, wantsSummary, now: this.now() };
     const resealed = await this.crypto.resealItems({ params, opening, page: page.fields });
     if (resealed.kind === 'warm_miss') {
       return undefined;
@@ -181,15 +212,16 @@ export class Reseals {
     for (const { bucket, tokens, indexes } of page.buckets) {
       const writes = tokens.flatMap((token, at) => {
         const first = RESEALED_STRINGS * (indexes[at] ?? 0);
-        const [tag, item, meta, sad] = [0, 1, 2, 3].map((place) => stringAt(parts, first + place));
-        return tag && item && meta && sad && tag.length > 0 ? [{ token, tag, item, meta, sad }] : [];
+        const [tag = NO_BYTES, item = NO_BYTES, meta = NO_BYTES, sad = NO_BYTES, digests = NO_BYTES] =
+          Array.from({ length: RESEALED_STRINGS }, (_, place) => stringAt(parts, first + place));
+        return tag.length > 0 ? [{ token, tag, item, meta, sad, digests }] : [];
       });
-      let replaced = writes.length === 0 ? 0 : await this.items.reseal(bucket, gen, writes);
-      while (replaced === 'closed') {
+      let replaced = writes.length === 0 ? 0 : await this.items.reseal(bucket, key, writes);
+      while (replaced === 'closed' && mayGoOn()) {
         await pause(CLOSED_PAUSE_MS);
-        replaced = await this.items.reseal(bucket, gen, writes);
+        replaced = await this.items.reseal(bucket, key, writes);
       }
-      if (replaced === 'stale') {
+      if (typeof replaced === 'string') {
         return undefined;
       }
       count += replaced;

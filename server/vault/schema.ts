@@ -102,6 +102,14 @@ export const ReadQuery = Type.Object({
   metadata: Type.Optional(
     Pairs(32, 'Only items with this metadata, as `name:text`. Repeated: all of them must match.'),
   ),
+  last_four: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{4}$',
+      [EXPECTED]: 'must be four digits',
+      description: 'Only items whose card has these last four digits, of keys with summaries.',
+      examples: ['1111'],
+    }),
+  ),
   expires_before: Type.Optional(FilterTime('Only items that expire before this time (UTC).')),
   mask_fields: Type.Optional(MaskFields),
   rules: Type.Optional(RuleIds),
@@ -220,7 +228,7 @@ export const ResealBody = Type.Object(
   { user: User, passphrase: Passphrase('The passphrase of the key.') },
   {
     $id: 'ResealKey',
-    examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
+    examples: [{ key: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
   },
 );
 
@@ -230,9 +238,10 @@ export const ResealProgress = Type.Object(
   {
     total: Type.Integer({
       minimum: 0,
-      description: 'Items of older generations of the key when it began, as far as they are counted.',
+      description:
+        'Items of older generations of the key when it began, and those with or without a summary against its setting.',
     }),
-    done: Type.Integer({ minimum: 0, description: 'How many of them are under the newest generation.' }),
+    done: Type.Integer({ minimum: 0, description: 'How many of them have been sealed anew.' }),
     paused: Type.Optional(
       Type.Literal(true, {
         description:
@@ -288,7 +297,7 @@ export const CardSummary = Type.Object(
     expiry_month: Type.Optional(Type.String({ description: 'Two digits.', examples: ['12'] })),
     expiry_year: Type.Optional(Type.String({ description: 'Four digits.', examples: ['2029'] })),
   },
-  { $id: 'CardSummary', description: 'What a key that was created with `summary` shows of a card.' },
+  { $id: 'CardSummary', description: 'What a key with summaries shows of a card.' },
 );
 
 export const TreeItem = Type.Object(

@@ -84,7 +84,7 @@ export class ItemWriter {
       }
       rejectAbandoned(ctx);
       const { facts } = sealed;
-      const write = { ...sealed, ...facts, seed };
+      const write = { ...sealed, ...facts, seed, hasSummaries: key.summary };
       const count = request.operation && this.metering.requestFieldOf(request.operation);
       let outcome = await this.store.write(key.kid, write, count);
       if (outcome.kind === 'exists') {
@@ -122,12 +122,12 @@ export class ItemWriter {
   async writeOver(
     ctx: AccountContext,
     operation: 'update' | 'capture',
-    { kid, user }: KeyRef,
+    { kid, user, summary }: KeyRef,
     before: ItemParts,
     sealed: StoredParts,
     seed: string | undefined,
   ): Promise<Done<Replaced> | Retry> {
-    const write = { ...sealed, ...sealed.facts, seed, replaces: before.meta };
+    const write = { ...sealed, ...sealed.facts, seed, replaces: before.meta, hasSummaries: summary };
     const outcome = await this.store.write(kid, write, this.metering.requestFieldOf(operation));
     switch (outcome.kind) {
       case 'ok':

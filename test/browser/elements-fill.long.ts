@@ -127,7 +127,7 @@ describe.each([[['input', 'change']], [['input']], [['change']]])(
       await put(page, '#f3', 'Ada Lovelace', events);
       expect(await page.evaluate(() => window.heard)).toContainEqual([
         'change',
-        { field: 'card-number', state: 'complete', brand: 'visa', error: '', message: '' },
+        { field: 'card-number', state: 'complete', brand: 'visa', error: '', message: '', networks: [] },
       ]);
       await page.getByRole('button').click();
       const { token } = await heard(page, 'reply');

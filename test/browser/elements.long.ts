@@ -53,7 +53,7 @@ describe('a group', () => {
     expect(await page.locator('iframe').first().getAttribute('src')).toBeNull();
     expect(events).toContainEqual([
       'change',
-      { field: 'card-cvc', state: 'complete', brand: '', error: '', message: '' },
+      { field: 'card-cvc', state: 'complete', brand: '', error: '', message: '', networks: [] },
     ]);
     const first = page.frameLocator('iframe').first().getByRole('textbox');
     expect(await first.inputValue()).toBe('');
@@ -78,7 +78,7 @@ describe('a group', () => {
     const message = 'This card number is not valid.';
     expect(await page.evaluate(() => window.heard)).toContainEqual([
       'change',
-      { field: 'card-number', state: 'invalid', brand: 'visa', error: 'number_bad', message },
+      { field: 'card-number', state: 'invalid', brand: 'visa', error: 'number_bad', message, networks: [] },
     ]);
     const frame = page.frameLocator('#f0 iframe');
     expect(await frame.getByRole('textbox').getAttribute('aria-invalid')).toBe('true');

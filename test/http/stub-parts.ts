@@ -136,7 +136,7 @@ function stubVault(
         replayed: false,
       })),
       list: note('listKeys', () => ({ keys: [{ user: 'u1' }], nextToken: 'more' })),
-      changePassphrase: note('changePassphrase', () => ({
+      change: note('changePassphrase', () => ({
         user: 'u1',
         passphrase: new Secret('generated-passphrase'),
       })),

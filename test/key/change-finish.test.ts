@@ -31,6 +31,7 @@ async function changeAndDie(user: string): Promise<void> {
     ...{ record: key.record, recovery: read.recovery },
     from: secretOf(PASSPHRASE),
     to: secretOf(NEW),
+    summary: undefined,
   });
   const { aid, kid, gen } = key;
   const change = { aid, user, kid, gen: gen + 1, read: { ...read, record: key.record }, next };

@@ -57,10 +57,12 @@ const REQUESTS: Readonly<Record<string, readonly [send: Send, place: 'query' | '
   listRetrieveEndpoints: [inQuery('GET', '/retrieve'), 'query'],
   deleteKey: [inQuery('DELETE', '/key'), 'query'],
   readRecovery: [inQuery('GET', '/key/recovery'), 'query'],
+  readReseal: [inQuery('GET', '/key/reseal'), 'query'],
   storeItems: [inBody('POST', '/vault/batch', { items: [{ data: CARD }] }), 'body'],
   decryptItems: [inBody('POST', '/vault/batch/decrypt', { items: [BAD_CARD] }), 'body'],
   deleteItems: [inBody('POST', '/vault/batch/delete', { items: [BAD_CARD] }), 'body'],
   changePassphrase: [inBody('PUT', '/key', SECRETS), 'body'],
+  resealKey: [inBody('POST', '/key/reseal', SECRETS), 'body'],
   createRecovery: [
     inBody('POST', '/key/recovery', { ...SECRETS, recipients: RECIPIENTS, threshold: 2 }),
     'body',

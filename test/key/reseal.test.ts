@@ -1,44 +1,27 @@
 /** Items of older generations of a key are sealed anew under its newest one, with the data that they have. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { finished, type Progress, progressOf, reseal, untilProgress } from './reseals.ts';
 
 const NEXT = 'another-long-passphrase-Zq4-kT9';
 const CARD = { card_number: '4111111111111111', holder: 'Ada', cvv: '123' };
 
-interface Progress {
-  readonly total: number;
-  readonly done: number;
-  readonly paused?: true;
-  readonly finished_at?: string;
-}
-
 let vault: TestVault;
+/** The clock of the server, ms since 1970; that of the system while it is 0. */
+let clock = 0;
 let account: AccountClient;
 beforeAll(async () => {
-  vault = await openTestVault({ sadTtlMs: 600_000 });
+  vault = await openTestVault({ sadTtlMs: 600_000, alone: true, now: () => clock || Date.now() });
   account = await vault.account();
 });
 afterAll(() => vault.close());
 
-function reseal(user: string, passphrase: string): Promise<Answer> {
-  return account.send('POST', '/key/reseal', { body: { user, passphrase } });
-}
-async function progress(user: string): Promise<Progress> {
-  return (await account.send('GET', '/key/reseal', { query: { user } })).as<Progress>();
-}
-async function finished(user: string): Promise<Progress> {
-  for (let tries = 0; tries < 600; tries++) {
-    const now = await progress(user);
-    if (now.finished_at !== undefined) {
-      return now;
-    }
-    await Bun.sleep(20);
-  }
-  throw new Error(JSON.stringify(await progress(user)));
+function start(user: string, passphrase: string, through = account): Promise<Answer> {
+  return through.send('POST', '/key/reseal', { body: { user, passphrase } });
 }
 async function change(user: string, from: string, to: string): Promise<void> {
   const body = { user, passphrase: from, new_passphrase: to };
@@ -50,6 +33,49 @@ function read(user: string, token: string, passphrase: string, reference?: strin
 async function sealedBytes(user: string, token: string): Promise<string> {
   const item = await vault.opened.stores.itemStore.read(await vault.kidOf(account, user), token);
   return item?.item.toString('hex') ?? '';
+}
+
+async function listedOf(user: string): Promise<{ readonly token: string; readonly stored_at: string }[]> {
+  const { json } = await account.send('GET', '/vault', { query: { user, limit: -1 } });
+  return Object(json)[user];
+}
+/** Stores items under a key, and changes its passphrase. */
+async function filled(user: string, items: number, isNew = true): Promise<readonly string[]> {
+  if (isNew) {
+    await account.key(user);
+  }
+  const tokens = await Promise.all(
+    Array.from({ length: items }, (_, n) =>
+      account.store(user, { ...CARD, round: n }, { reference: `r${n}` }),
+    ),
+  );
+  await change(user, PASSPHRASE, NEXT);
+  return tokens;
+}
+/** Holds the reseals of a server at their first page. */
+function hold({ opened: { crypto } }: TestVault) {
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const sealPage = crypto.resealItems.bind(crypto);
+  let items = 0;
+  const spy = spyOn(crypto, 'resealItems').mockImplementation(async (page) => {
+    reached.resolve();
+    await released.promise;
+    const sealed = await sealPage(page);
+    items +=
+      sealed.kind === 'resealed'
+        ? sealed.parts.ends.filter((end, i) => i % 5 === 0 && end > (sealed.parts.ends[i - 1] ?? 0)).length
+        : 0;
+    return sealed;
+  });
+  return {
+    reached: reached.promise,
+    release: released.resolve,
+    calls: () => spy.mock.calls.length,
+    /** Items that were sealed. */
+    items: () => items,
+    end: () => spy.mockRestore(),
+  };
 }
 
 describe('a reseal', () => {
@@ -72,10 +98,10 @@ describe('a reseal', () => {
     const listed = await account.send('GET', '/vault', { query: { user: 'all' } });
     const log = await account.send('GET', '/vault/metadata', { query: { user: 'all', token: first } });
     const bytes = await sealedBytes('all', first);
-    const started = await reseal('all', NEXT);
+    const started = await start('all', NEXT);
     expect(started.outcome).toBe('200');
     expect(started.as<Progress>().total).toBe(150);
-    expect(await finished('all')).toMatchObject({ total: 150, done: 150 });
+    expect(await finished(account, 'all')).toMatchObject({ total: 150, done: 150 });
     expect(await sealedBytes('all', first)).not.toBe(bytes);
     const after = await read('all', first, NEXT, 'r0');
     expect([after.text, after.headers.get('etag')]).toEqual([before.text, before.headers.get('etag')]);
@@ -83,7 +109,7 @@ describe('a reseal', () => {
     const logged = await account.send('GET', '/vault/metadata', { query: { user: 'all', token: first } });
     expect(logged.text).toContain(log.text.slice(1, 40));
     expect((await read('all', fresh.as<{ token: string }>().token, NEXT)).outcome).toBe('200');
-    expect(await reseal('all', NEXT).then((answer) => answer.as<Progress>().total)).toBe(0);
+    expect(await reseal(account, 'all', NEXT)).toMatchObject({ total: 0, done: 0 });
     expect(JSON.parse((await runCommand(['verify', '--json'], { vault })).out)).toMatchObject({ ok: true });
   }, 60_000);
 
@@ -94,8 +120,7 @@ describe('a reseal', () => {
     const endpoint = await createCapture(account, 'patched', { token }, NEXT);
     expect((await capture(vault, endpoint, { body: { note: 'patched' } })).outcome).toBe('200');
     const before = await read('patched', token, NEXT);
-    await reseal('patched', NEXT);
-    await finished('patched');
+    await reseal(account, 'patched', NEXT);
     const after = await read('patched', token, NEXT);
     expect([after.json, after.headers.get('etag')]).toEqual([before.json, before.headers.get('etag')]);
     expect(after.json).toMatchObject({ holder: 'Ada', note: 'patched' });
@@ -108,74 +133,167 @@ describe('a reseal', () => {
     const sad = redisKeys.sad(vault.opened.stores.itemStore.bucketOf(kid, token), token);
     const before = await vault.raw.pexpiretime(sad);
     await change('codes', PASSPHRASE, NEXT);
-    await reseal('codes', NEXT);
-    await finished('codes');
+    await reseal(account, 'codes', NEXT);
     expect(await vault.raw.pexpiretime(sad)).toBe(before);
     expect((await read('codes', token, NEXT)).json).toMatchObject(CARD);
+    const run = hold(vault);
+    await change('codes', NEXT, PASSPHRASE);
+    await start('codes', PASSPHRASE);
+    await run.reached;
+    await vault.raw.del(sad);
+    run.release();
+    await finished(account, 'codes');
+    run.end();
+    expect(await vault.raw.exists(sad)).toBe(0);
+    // A verification would miss it.
+    await account.send('DELETE', '/vault', { query: { user: 'codes', token } });
   });
 
   test('needs the passphrase, and a key', async () => {
     await account.key('own');
-    expect((await reseal('own', 'wrong-passphrase-wrong-passphrase')).outcome).toBe('403 passphrase_wrong');
-    const none = await reseal('nobody', PASSPHRASE);
+    expect((await start('own', 'wrong-passphrase-wrong-passphrase')).outcome).toBe('403 passphrase_wrong');
+    const none = await start('nobody', PASSPHRASE);
     expect([none.outcome, none.field]).toEqual(['404 key_not_found', 'body.user']);
-    expect(await progress('own')).toEqual({ total: 0, done: 0 });
+    expect(await progressOf(account, 'own')).toEqual({ total: 0, done: 0 });
   });
 
-  test('runs once at a time, goes on after a pause, and ends with a change of the passphrase', async () => {
-    await account.key('once');
-    for (let n = 0; n < 20; n++) {
-      await account.store('once', { ...CARD, n }, { reference: `r${n}` });
+  test('runs once at a time, on either server, and a repeat meanwhile changes nothing', async () => {
+    await filled('once', 40);
+    const [first, second] = [await vault.secondServer(), await vault.secondServer()];
+    const [there, beside] = [account.via(first.handle), account.via(second.handle)];
+    const run = hold(first);
+    const others = hold(second);
+    expect((await start('once', NEXT, there)).as<Progress>()).toEqual({ total: 40, done: 0 });
+    await run.reached;
+    for (const at of [there, beside]) {
+      const again = await start('once', NEXT, at);
+      expect([again.outcome, again.json]).toEqual(['200', { total: 40, done: 0 }]);
     }
-    await change('once', PASSPHRASE, NEXT);
-    const kid = await vault.kidOf(account, 'once');
-    const lease = redisKeys.resealLease(account.aid, kid);
-    await vault.raw.set(lease, 'another', 'PX', 60_000);
-    expect((await reseal('once', NEXT)).outcome).toBe('200');
-    expect(await progress('once')).toEqual({ total: 0, done: 0 });
-    await vault.raw.hset(redisKeys.reseal(account.aid, kid), { gen: 2, total: 25, done: 5 });
-    expect(await progress('once')).toEqual({ total: 25, done: 5 });
-    await vault.raw.del(lease);
-    expect(await progress('once')).toEqual({ total: 25, done: 5, paused: true });
-    expect((await reseal('once', NEXT)).outcome).toBe('200');
-    expect(await finished('once')).toMatchObject({ total: 25, done: 25 });
-    await change('once', NEXT, PASSPHRASE);
-    expect((await reseal('once', PASSPHRASE)).as<Progress>().total).toBe(20);
-    expect(await finished('once')).toMatchObject({ total: 20, done: 20 });
+    expect(others.calls()).toBe(0);
+    // The server stops in the middle, and the other one goes on.
+    const stopped = first.close();
+    run.release();
+    await stopped;
+    const paused = await progressOf(beside, 'once');
+    expect(paused).toEqual({ total: 40, done: 32, paused: true });
+    others.release();
+    expect((await start('once', NEXT, beside)).as<Progress>()).toMatchObject({ total: 40, done: 32 });
+    expect(await finished(beside, 'once')).toMatchObject({ total: 40, done: 40 });
+    expect(others.items()).toBe(8);
+    await second.close();
+  }, 30_000);
+
+  test('pauses after an hour, until a repeat', async () => {
+    await filled('hour', 40);
+    const run = hold(vault);
+    await start('hour', NEXT);
+    await run.reached;
+    clock = Date.now() + 3_600_001;
+    run.release();
+    const paused = await untilProgress(account, 'hour', (now) => now.paused === true);
+    expect(paused).toEqual({ total: 40, done: 32, paused: true });
+    clock = 0;
+    expect(await reseal(account, 'hour', NEXT)).toMatchObject({ total: 40, done: 40 });
+    run.end();
+  });
+
+  test('ends with a change of the passphrase, and goes on under the next one', async () => {
+    await filled('changed', 40);
+    const run = hold(vault);
+    await start('changed', NEXT);
+    await run.reached;
+    await change('changed', NEXT, PASSPHRASE);
+    run.release();
+    const paused = await untilProgress(account, 'changed', (now) => now.paused === true);
+    expect(paused).toEqual({ total: 40, done: 0, paused: true });
+    expect(await reseal(account, 'changed', PASSPHRASE)).toMatchObject({ total: 40, done: 40 });
+    run.end();
+  });
+
+  test('ends with the deletion of its key', async () => {
+    await filled('deleted', 40);
+    const server = await vault.secondServer();
+    const run = hold(server);
+    await start('deleted', NEXT, account.via(server.handle));
+    await run.reached;
+    const removed = await account.send('DELETE', '/key', { query: { user: 'deleted', safe: false } });
+    expect(removed.outcome).toBe('200');
+    run.release();
+    await untilProgress(account, 'deleted', ({ code }) => code === 'key_not_found');
+    // A run that goes on would keep it from closing.
+    await server.close();
+  }, 30_000);
+
+  test('goes on by a repeat soon after the death of its server', async () => {
+    await filled('dead', 40);
+    const kid = await vault.kidOf(account, 'dead');
+    // What a server leaves that has died after its first page.
+    const [lease, state] = [redisKeys.resealLease(account.aid, kid), redisKeys.reseal(account.aid, kid)];
+    await vault.raw.set(lease, 'another', 'PX', 1_500);
+    await vault.raw.hset(state, { gen: 2, total: 45, done: 5 });
+    expect(await progressOf(account, 'dead')).toEqual({ total: 45, done: 5 });
+    expect((await start('dead', NEXT)).as<Progress>().total).toBe(45);
+    expect(await finished(account, 'dead')).toMatchObject({ total: 45, done: 45 });
   });
 
   test('ends with its key', async () => {
     await account.key('gone');
     await account.store('gone', CARD);
     const kid = await vault.kidOf(account, 'gone');
-    await reseal('gone', PASSPHRASE);
-    await finished('gone');
+    await reseal(account, 'gone', PASSPHRASE);
     await account.send('DELETE', '/key', { query: { user: 'gone', safe: false } });
     expect(await vault.raw.exists(redisKeys.reseal(account.aid, kid))).toBe(0);
   });
 
-  test('under load loses no change', async () => {
-    await account.key('load');
-    const tokens = await Promise.all(
-      Array.from({ length: 60 }, (_, n) =>
-        account.store('load', { ...CARD, round: 0 }, { reference: `r${n}` }),
-      ),
+  test('under load loses no change, no item and no log, and brings nothing back', async () => {
+    await account.send('POST', '/key', { body: { user: 'load', passphrase: PASSPHRASE } });
+    const tokens = await filled('load', 120, false);
+    const endpoints = await Promise.all(
+      tokens
+        .slice(60, 70)
+        .map((token, n) => createCapture(account, 'load', { token, reference: `r${60 + n}` }, NEXT)),
     );
-    await change('load', PASSPHRASE, NEXT);
-    const started = reseal('load', NEXT);
-    const updates = await Promise.all(
-      tokens.map((token, n) =>
-        account.send('POST', '/vault/update', {
-          query: { user: 'load', token, reference: `r${n}` },
-          body: { round: n + 1 },
-          passphrase: NEXT,
-        }),
-      ),
-    );
-    expect(updates.filter(({ outcome }) => outcome !== '200')).toEqual([]);
-    await started;
-    await finished('load');
-    const found = await Promise.all(tokens.map((token, n) => read('load', token, NEXT, `r${n}`)));
-    expect(found.map(({ json }) => Object(json).round)).toEqual(tokens.map((_, n) => n + 1));
+    const at = (n: number) => ({ user: 'load', token: tokens[n], reference: `r${n}` });
+    const before = new Map((await listedOf('load')).map(({ token, stored_at }) => [token, stored_at]));
+    const was = await read('load', tokens[100] ?? '', NEXT, 'r100');
+    const rounds = async (round: number): Promise<void> => {
+      const answers = await Promise.all([
+        ...tokens
+          .slice(0, 40)
+          .map((_, n) =>
+            account.send('POST', '/vault/update', { query: at(n), body: { round }, passphrase: NEXT }),
+          ),
+        ...endpoints.map((endpoint) => capture(vault, endpoint, { body: { note: `n${round}` } })),
+        ...Array.from({ length: 10 }, (_, n) =>
+          account.send('POST', '/vault', {
+            ...{ query: { user: 'load', reference: `new ${round} ${n}` }, body: CARD, passphrase: NEXT },
+          }),
+        ),
+        ...[40 + 2 * round, 41 + 2 * round].map((n) => account.send('DELETE', '/vault', { query: at(n) })),
+      ]);
+      expect(answers.filter(({ status }) => status !== 200).map(({ outcome }) => outcome)).toEqual([]);
+    };
+    await start('load', NEXT);
+    for (let round = 0; round < 10; round++) {
+      await rounds(round);
+    }
+    const end = await finished(account, 'load');
+    expect(end.done).toBe(end.total);
+    const after = await listedOf('load');
+    expect(after).toHaveLength(120 - 20 + 100);
+    for (const [n, token] of tokens.entries()) {
+      const found = await read('load', token, NEXT, `r${n}`);
+      const isDeleted = n >= 40 && n < 60;
+      expect(found.outcome).toBe(isDeleted ? '404 token_not_found' : '200');
+      expect(Object(found.json).round).toBe(n < 40 ? 9 : isDeleted ? undefined : n);
+      expect(Object(found.json).note).toBe(n >= 60 && n < 70 ? 'n9' : undefined);
+      if (n >= 70) {
+        expect(after.find((item) => item.token === token)?.stored_at).toBe(before.get(token) ?? '');
+      }
+    }
+    const is = await read('load', tokens[100] ?? '', NEXT, 'r100');
+    expect([is.text, is.headers.get('etag')]).toEqual([was.text, was.headers.get('etag')]);
+    expect(JSON.parse((await runCommand(['verify', '--json'], { vault })).out)).toMatchObject({ ok: true });
+    expect(await reseal(account, 'load', NEXT)).toMatchObject({ total: 0 });
   }, 60_000);
 });

@@ -18,6 +18,7 @@ let account: AccountClient;
 let clock = 0;
 let left = '';
 let kept: string[] = [];
+let etags: ReadonlyMap<string, string> = new Map();
 
 beforeEach(async () => {
   vault = await openTestVault({
@@ -32,6 +33,9 @@ beforeEach(async () => {
   left = await storeExpired(5);
   await sweep();
   kept = [await store({ ttl: '1h' }), await store()].sort();
+  etags = new Map(
+    await Promise.all(kept.map(async (token) => [token, await etagOf(account, token)] as const)),
+  );
 });
 afterEach(() => vault.close());
 
@@ -66,6 +70,14 @@ async function listed(client: AccountClient, query: Query): Promise<readonly Ite
 async function found(client: AccountClient, metadata: string): Promise<string[]> {
   return (await listed(client, { metadata })).map(({ token }) => token).sort();
 }
+async function foundByDigits(client: AccountClient): Promise<string[]> {
+  return (await listed(client, { last_four: '1111' })).map(({ token }) => token).sort();
+}
+/** The ETag of an item, whose opening is logged. */
+async function etagOf(client: AccountClient, token: string): Promise<string> {
+  const answer = await client.send('GET', '/vault', { query: { user: 'u', token }, passphrase: PASSPHRASE });
+  return answer.headers.get('etag') ?? answer.outcome;
+}
 async function logLength(client: AccountClient, token: string, reference?: string): Promise<number | string> {
   const answer = await client.send('GET', '/vault/metadata', { query: { user: 'u', token, reference } });
   return answer.status === 200 ? answer.as<unknown[]>().length : answer.outcome;
@@ -75,6 +87,10 @@ async function expectWhole(server: TestVault): Promise<void> {
   const client = account.via(server.handle);
   for (const metadata of ['tier:gold', 'note:a']) {
     expect(await found(client, metadata)).toEqual(kept);
+  }
+  expect(await foundByDigits(client)).toEqual(kept);
+  for (const [token, etag] of etags) {
+    expect(await etagOf(client, token)).toBe(etag);
   }
   for (const { card } of await listed(client, {})) {
     expect(card).toEqual(CARD);
@@ -115,7 +131,9 @@ test('a new root finds by metadata in every phase, and no digest stays', async (
   const second = await vault.secondServer();
   const there = account.via(second.handle);
   const before = await indexed();
-  expect(before.size).toBe(4);
+  expect(before.size).toBe(6);
+  // One of them is updated.
+  etags = new Map();
   const over = await storeExpired(3, { reference: 'over' });
   const states: string[] = [];
   const work = async (): Promise<void> => {
@@ -132,6 +150,7 @@ test('a new root finds by metadata in every phase, and no digest stays', async (
     expect((await account.send('DELETE', '/vault', { query })).outcome).toBe('200');
     for (const client of [account, there]) {
       expect(await found(client, 'tier:gold')).toEqual(kept);
+      expect(await foundByDigits(client)).toEqual(kept);
     }
   };
   const outcome = await vault.opened.services.rootRotation.rotate({
@@ -152,7 +171,7 @@ test('a new root finds by metadata in every phase, and no digest stays', async (
   expect(await logLength(there, over, 'over')).toBe(1);
   expect(await listed(there, { reference: 'over' })).toEqual([]);
   const after = await indexed();
-  expect(after.size).toBe(2 * kept.length);
+  expect(after.size).toBe(3 * kept.length);
   expect([...before].filter((member) => after.has(member))).toEqual([]);
   await expectWhole(second);
   await second.close();

@@ -62,6 +62,8 @@ describe('on the wire', () => {
       expect(request.headers.get('idempotency-key')).toBeNull();
     }
     const basic = `Basic ${Buffer.from(`shöp:${CANARY_PASSWORD}`).toString('base64')}`;
+    const tag = wire.version === undefined ? null : `"${wire.version}"`;
+    expect(request.headers.get('if-match')).toBe(tag);
     expect(request.headers.get('authorization')).toBe(wire.secret === undefined ? basic : null);
     for (const kind of ['capture', 'retrieve'] as const) {
       const sent = request.headers.get(`x-vault-${kind}-secret`);

@@ -90,6 +90,16 @@ describe('a program without types hears at once of', () => {
       () => loose()['keys']?.['changePassphrase']?.({ user: 'shop', passphrase: 'x', newPassphrase: 'y' }),
       'There is no option newPassphrase',
     ],
+    [
+      'summaries without a choice',
+      () => loose()['keys']?.['setSummary']?.({ user: 'shop', passphrase: 'x' }),
+      'summary is missing',
+    ],
+    [
+      'an update of no version',
+      () => loose()['vault']?.['update']?.({ user: 'shop', token: 't', data: {}, version: '' }),
+      'version must be',
+    ],
     ['an endpoint without id', () => loose()['capture']?.['delete']?.({}), 'An identifier is missing'],
     [
       'a capture without data',

@@ -37,6 +37,8 @@ export interface Wire {
   readonly text?: string;
   readonly passphrase?: true;
   readonly keyed?: true;
+  /** The version that the item must have. */
+  readonly version?: string;
   /** What the service answers, where the call looks at it. */
   readonly reply?: unknown;
   /** Sent in place of the account's credentials. */
@@ -63,6 +65,11 @@ const VAULT: Readonly<Record<string, Wire>> = {
   },
   'vault.decryptText': {
     call: ({ client }) => client.vault.decryptText({ user: 'shop', token: 't1' }),
+    request: 'GET /v1/vault?user=shop&token=t1',
+    passphrase: true,
+  },
+  'vault.decryptVersioned': {
+    call: ({ client }) => client.vault.decryptVersioned({ user: 'shop', token: 't1' }),
     request: 'GET /v1/vault?user=shop&token=t1',
     passphrase: true,
   },
@@ -111,6 +118,19 @@ const VAULT: Readonly<Record<string, Wire>> = {
     body: { expiry: '01/31' },
     passphrase: true,
     keyed: true,
+  },
+  'vault.update of a version': {
+    call: ({ client }) => client.vault.update({ ...item, version: '0123456789abcdef', data }),
+    request: 'POST /v1/vault/update?user=shop&token=t1&reference=r%261',
+    body: data,
+    passphrase: true,
+    keyed: true,
+    version: '0123456789abcdef',
+  },
+  'vault.delete of a version': {
+    call: ({ client }) => client.vault.delete({ ...item, version: '0123456789abcdef' }),
+    request: 'DELETE /v1/vault?user=shop&token=t1&reference=r%261',
+    version: '0123456789abcdef',
   },
   'vault.delete': {
     call: ({ client }) => client.vault.delete(item),

@@ -99,7 +99,7 @@ test('without a number nothing is stored', async () => {
 describe('what a store answers', () => {
   test('is token, user and time, and the reference where there is one', async () => {
     const plain = await account.sdk.vault.store({ user: 'u', data: { number: '55' } });
-    expect(Object.keys(plain).sort()).toEqual(['created', 'stored_at', 'token', 'user']);
+    expect(Object.keys(plain).sort()).toEqual(['created', 'stored_at', 'token', 'user', 'version']);
     const named = await account.sdk.vault.store({
       user: 'u',
       data: { number: '55' },
@@ -110,6 +110,7 @@ describe('what a store answers', () => {
       user: 'u',
       reference: 'customer 1',
       created: true,
+      version: named.version,
       stored_at: named.stored_at,
     });
     for (const { stored_at } of [plain, named]) {

@@ -85,7 +85,7 @@ describe('what it answers and moves', () => {
     });
     expect(info).toEqual({
       ...{ token: first, user: 'moves', reference: 'r' },
-      ...{ stored_at: info.stored_at, created: false },
+      ...{ stored_at: info.stored_at, created: false, version: info.version },
     });
     const was = before.find(({ token }) => token === first)?.stored_at ?? '';
     expect(Date.parse(info.stored_at)).toBeGreaterThan(Date.parse(was));

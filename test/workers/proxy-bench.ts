@@ -209,7 +209,6 @@ async function fillAny(
     id: JOB,
     hasSections,
     what,
-    summary: false,
     attempts: 8,
     debug: 'none',
     forcedMask: false,
@@ -241,7 +240,7 @@ async function fetch(parts: Parts, body: object, changes: FetchChanges = {}) {
   const params = {
     ...{ ...actor, ...KEY, source: 'proxy' as const, account: 'shop', id: JOB, attempts: 8 },
     ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, sight: 'all' as const },
-    ...{ summary: false, ...changes },
+    ...changes,
   };
   return opened(await crypto.prepareFetch({ params, blob, passphrase, order: bytes })).job;
 }

@@ -57,7 +57,7 @@ describe('a reply that is kept for repeats', () => {
     const record = await keep();
     const [from, to] = [bench.passphrase, secretOf('the passphrase after the change')];
     const { record: changed } = await bench.crypto.changePassphrase({
-      ...{ key: KEY, record: bench.record, recovery: undefined, from, to },
+      ...{ key: KEY, record: bench.record, recovery: undefined, from, to, summary: undefined },
     });
     const { blob } = await bench.crypto.unlockKey({ key: KEY, record: changed, passphrase: to });
     expect(textOf(opened(await open(record, to, NAME, blob)).reply)).toBe(REPLY);

@@ -2,6 +2,7 @@
 --   g  newest generation whose writers may write (absent: 1)
 --   c  closed until this time, ms (absent: open)
 --   o  id of the deletion that closed it
+--   s  '1' if the key has summaries, '0' if it has none (absent: as it was created)
 --   l  newest stored_at that was ahead of the clock (absent: none)
 --   w  version of the account's event subscriptions, then what the outbox of events keeps: 0 nothing, 1 changes, 2 readings too
 --      (absent: nothing)
@@ -93,8 +94,18 @@ local function each_digest(digests, token, act)
   end
 end
 
--- Removes an item from the metadata index and the expiries.
-local function drop_facts(item, token, metadata, expiries)
+-- Adds an item to the metadata index.
+local function add_digests(item, token, metadata, digests)
+  if digests ~= '' then
+    redis.call('HSET', item, 'y', digests)
+    each_digest(digests, token, function(member)
+      redis.call('ZADD', metadata, 0, member)
+    end)
+  end
+end
+
+-- Removes an item from the metadata index.
+local function drop_digests(item, token, metadata)
   local digests = redis.call('HGET', item, 'y')
   if digests then
     each_digest(digests, token, function(member)
@@ -102,5 +113,10 @@ local function drop_facts(item, token, metadata, expiries)
     end)
     redis.call('HDEL', item, 'y')
   end
+end
+
+-- Removes an item from the metadata index and the expiries.
+local function drop_facts(item, token, metadata, expiries)
+  drop_digests(item, token, metadata)
   redis.call('ZREM', expiries, token)
 end

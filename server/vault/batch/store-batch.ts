@@ -218,6 +218,7 @@ export class StoreBatches {
         identity: stringAt(made.parts, first + 5),
         digests: stringAt(made.parts, first + 6),
         seed: params.seeds?.[i],
+        hasSummaries: key.summary,
       };
       sealed.push({ index, write });
     }

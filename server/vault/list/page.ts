@@ -60,9 +60,10 @@ export function itemFilter({
   reference,
   reference_prefix,
   metadata,
+  last_four,
   expires_before,
 }: ItemFilter): ItemFilter {
-  return { reference, reference_prefix, metadata, expires_before };
+  return { reference, reference_prefix, metadata, last_four, expires_before };
 }
 
 /** Reads items page by page under fair queueing, so that requests of other accounts come between. */

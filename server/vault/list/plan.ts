@@ -1,6 +1,7 @@
 import type { ItemFilter } from '../../../workers/jobs/vault/jobs.ts';
 import { toAsync } from '../../core/concurrency.ts';
 import type { Cursors } from '../../core/cursors.ts';
+import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Bucket } from '../../redis/records/name.ts';
@@ -171,7 +172,7 @@ export class ListPlanner {
   ): Promise<{ readonly ranges: AsyncIterable<Range>; readonly nextToken?: string | undefined }> {
     const { ctx, route, filter, only } = request;
     const { user, reference, reference_prefix, stored_after, stored_before, next_token, limit = -1 } = filter;
-    const facts = JSON.stringify([filter.metadata, filter.expires_before]);
+    const facts = JSON.stringify([filter.metadata, filter.expires_before, filter.last_four]);
     const bounds = [user, reference, reference_prefix, stored_after, stored_before];
     const scope = [ctx.account.aid, route, ...bounds, facts];
     const from = next_token === undefined ? undefined : (this.cursors.verify(scope, next_token) as Last); // signed below
@@ -181,7 +182,7 @@ export class ListPlanner {
     const index = await this.indexFor(ctx.account, filter);
     const findRange: RangeFinder = (key) =>
       this.rangeOf(key, filter, index, from?.kid === key.kid ? from.after : undefined);
-    const keys = this.keysOf(request, from);
+    const keys = await this.keysOf(request, from);
     if (limit < 0) {
       return { ranges: wholeRanges(keys, findRange) };
     }
@@ -190,16 +191,20 @@ export class ListPlanner {
   }
 
   /**
-   * Returns the narrowest index for a filter: a whole reference, then metadata, then a prefix, then the expiries. Undefined for
-   * all items.
+   * Returns the narrowest index for a filter: a whole reference, then last four digits, then metadata, then a prefix, then the
+   * expiries. Undefined for all items.
    */
   private async indexFor(
     { aid }: Account,
-    { reference, reference_prefix: referencePrefix, metadata = [], expires_before: before }: ListFilter,
+    { reference, reference_prefix: referencePrefix, last_four: lastFour, ...filter }: ListFilter,
   ): Promise<Index | undefined> {
+    const { metadata = [], expires_before: before } = filter;
     const text = reference ?? referencePrefix;
     if (text?.startsWith(referencePrefix ?? '') === false) {
       return () => toAsync([]);
+    }
+    if (reference === undefined && lastFour !== undefined) {
+      return this.membersOf('metadata', await this.crypto.lastFourDigest({ aid, lastFour }));
     }
     const [pair] = metadata;
     if (reference === undefined && pair !== undefined) {
@@ -265,16 +270,25 @@ export class ListPlanner {
     return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
   }
 
-  /** Yields the keys that a listing covers, in order, beginning with the one that its cursor names. */
-  private async *keysOf(
+  /**
+   * Finds the keys that a listing covers, in order, beginning with the one that its cursor names. By last four digits those with
+   * summaries; rejects with `invalid_request` if there is none.
+   */
+  private async keysOf(
     { ctx: { account }, filter, only }: PlanRequest,
     from: Last | undefined,
-  ): AsyncGenerator<KeyRef> {
-    if (only) {
-      yield only;
-      return;
+  ): Promise<AsyncIterable<KeyRef>> {
+    const keys = only ? toAsync([only]) : this.keys.each(account, filter.user, from?.user);
+    if (filter.last_four === undefined) {
+      return keys;
     }
-    yield* this.keys.each(account, filter.user, from?.user);
+    const found = summarized(keys);
+    const first = await found.next();
+    if (first.done === true && from === undefined) {
+      const expected = 'needs a key with summaries';
+      throw new VaultError('invalid_request', { field: 'query.last_four', expected });
+    }
+    return first.done === true ? found : startingWith(first.value, found);
   }
 
   /** Returns the ranges of the first items, and the last of these items if there are more. */
@@ -321,6 +335,19 @@ export class ListPlanner {
     }
     return places;
   }
+}
+
+async function* summarized(keys: AsyncIterable<KeyRef>): AsyncGenerator<KeyRef, void> {
+  for await (const key of keys) {
+    if (key.summary) {
+      yield key;
+    }
+  }
+}
+
+async function* startingWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
 }
 
 async function* wholeRanges(keys: AsyncIterable<KeyRef>, findRange: RangeFinder): AsyncGenerator<Range> {

@@ -1,3 +1,4 @@
+import type { KeyFacts } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../../redis/client.ts';
 import prelude from '../../redis/records/bucket-prelude.lua' with { type: 'text' };
@@ -84,6 +85,8 @@ export interface ItemWrite {
   readonly expiresAt?: number | undefined;
   /** Entries of the metadata index, see `metadataDigest`. */
   readonly digests?: Uint8Array | undefined;
+  /** Whether the writer takes the key to have summaries; undefined where that does not matter. */
+  readonly hasSummaries?: boolean | undefined;
 }
 
 /**
@@ -144,6 +147,8 @@ interface ItemReseal {
   readonly meta: Uint8Array;
   /** Empty for none. */
   readonly sad: Uint8Array;
+  /** Its entries of the metadata index. */
+  readonly digests: Uint8Array;
 }
 
 const REMOVED = ['ok', 'missing', 'changed', 'damaged'] as const;
@@ -398,14 +403,24 @@ export class ItemStore {
       : asOneOf(reply, ['closed']);
   }
 
-  /** Replaces the sealed parts of items of one bucket that are still what was read; returns their number, or the fence. */
-  async reseal(bucket: Bucket, gen: number, items: readonly ItemReseal[]): Promise<number | Fenced['kind']> {
+  /**
+   * Replaces the sealed parts and the metadata index of items of one bucket that are still what was read; returns their number,
+   * or the fence.
+   */
+  async reseal(
+    bucket: Bucket,
+    { gen, summary }: Pick<KeyFacts, 'gen' | 'summary'>,
+    items: readonly ItemReseal[],
+  ): Promise<number | Fenced['kind']> {
     const keys = [
       redisKeys.fence(bucket),
+      redisKeys.metadata(bucket),
       ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
     ];
-    const args = items.flatMap(({ tag, item, meta, sad }) => [tag, item, meta, sad]);
-    const [word, replaced] = asList(await this.redis.run(resealItems, keys, [gen, ...args]));
+    const args = items.flatMap(({ token, tag, item, meta, sad, digests }) => [
+      ...[token, tag, item, meta, sad, digests],
+    ]);
+    const [word, replaced] = asList(await this.redis.run(resealItems, keys, [gen, Number(summary), ...args]));
     return isOk(word) ? asCount(replaced) : asFenced(asText(word)).kind;
   }
 
@@ -541,7 +556,8 @@ export class ItemStore {
       redisKeys.counts(bucket),
       redisKeys.eventOutbox(bucket),
     ];
-    const args: Argument[] = [writes[0]?.gen ?? 0, count];
+    const { gen = 0, hasSummaries } = writes[0] ?? {};
+    const args: Argument[] = [gen, count, hasSummaries === undefined ? '' : Number(hasSummaries)];
     for (const write of writes) {
       const { token, replaces } = write;
       keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));

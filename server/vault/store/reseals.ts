@@ -46,6 +46,11 @@ export class ResealStore {
     return (await this.redis.write('SET', [redisKeys.resealLease(aid, kid), run, 'NX', 'PX', ms])) !== null;
   }
 
+  /** Returns how many ms a claim lasts; 0 for none. */
+  async claimLeft(aid: string, kid: string): Promise<number> {
+    return Math.max(0, Number(await this.redis.command('PTTL', [redisKeys.resealLease(aid, kid)])));
+  }
+
   /** Extends it; false if it has been lost. */
   async extend(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
     const key = redisKeys.resealLease(aid, kid);

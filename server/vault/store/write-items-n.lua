@@ -2,7 +2,8 @@
 -- Stores items of one bucket, or replaces them, each with its log entry. All are checked before the first is written.
 -- KEYS  1 fence  2 time index  3 reference index  4 identity tags (hash)  5 tokens whose logs have changed
 --       6 metadata index  7 expiries  8 counts  9 outbox of events, then for each item its hash, and its sad (string); no item is there twice
--- ARGV  1 generation  2 name of the count of written items, or '', then for each item: token | envelope and content
+-- ARGV  1 generation  2 name of the count of written items, or ''  3 '1' if its writer takes the key to have summaries, '0' if to
+--       have none, or '' where that does not matter, then for each item: token | envelope and content
 --       | metadata | sad or '' | sad expiry ms or 0 | reference index member or '' | log entry, preceded by the number and tail
 --       that it names | '' to store, or the last 16 bytes of the metadata that this write replaces | identity tag or ''
 --       | seed of an idempotent request or '' | expiry ms or '' | digests of its metadata or ''
@@ -10,19 +11,19 @@
 --   {'ok', stored_at ms, 1 if there was none, 1 if this request has written before} | {'clash'|'changed'|'damaged'}
 --   | {'exists', log length, tail, 1 unless it has expired}: the entry of a new item must name what this log has}
 local call, sub, find, format = redis.call, string.sub, string.find, string.format
-local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 9, 2, 12
+local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 9, 3, 12
 local fence, times, references, identities, changed_logs, metadata, expiries, usage, outbox =
   unpack(KEYS, 1, FIXED_KEYS)
-local generation, counted = tonumber(ARGV[1]), ARGV[2]
+local generation, counted, summaries = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local items = (#ARGV - FIXED_ARGS) / ITEM_ARGS
 
-local newest_generation, closed_until, last, watched = unpack(call('HMGET', fence, 'g', 'c', 'l', 'w'))
+local newest_generation, closed_until, last, watched, has_summaries = unpack(call('HMGET', fence, 'g', 'c', 'l', 'w', 's'))
 newest_generation = tonumber(newest_generation or '1')
 local now = now_ms()
 if closed_until and now < tonumber(closed_until) then
   return { 'closed' }
 end
-if generation < newest_generation then
+if generation < newest_generation or has_summaries and summaries ~= '' and summaries ~= has_summaries then
   return { 'stale' }
 end
 
@@ -129,12 +130,7 @@ for i = 1, items do
     if identity ~= '' then
       call('HSET', identities, token, identity)
     end
-    if digests ~= '' then
-      call('HSET', key, 'y', digests)
-      each_digest(digests, token, function(digest)
-        call('ZADD', metadata, 0, digest)
-      end)
-    end
+    add_digests(key, token, metadata, digests)
     if expires ~= '' then
       call('ZADD', expiries, expires, token)
     end

@@ -34,6 +34,11 @@ export const KEYS: Readonly<Record<string, Wire>> = {
     request: 'PUT /v1/key',
     body: { user: 'shop', passphrase: 'old', new_passphrase: 'new' },
   },
+  'keys.setSummary': {
+    call: ({ client }) => client.keys.setSummary({ user: 'shop', passphrase: 'old', summary: true }),
+    request: 'PUT /v1/key',
+    body: { user: 'shop', passphrase: 'old', summary: true },
+  },
   'keys.reseal': {
     call: ({ client }) => client.keys.reseal({ user: 'shop', passphrase: 'old' }),
     request: 'POST /v1/key/reseal',

@@ -50,6 +50,11 @@ export function metadataDigest(subkey: Uint8Array, name: string, text: string): 
   return hmac(subkey, aad('cardvault metadata', [name, text])).slice(0, METADATA_DIGEST_BYTES);
 }
 
+/** The digest of the last four digits of a card in the metadata index: no name of metadata leads to it. */
+export function lastFourDigest(subkey: Uint8Array, lastFour: string): Uint8Array {
+  return hmac(subkey, aad('cardvault last four', [lastFour])).slice(0, METADATA_DIGEST_BYTES);
+}
+
 /** The members of the metadata index that a token has for its digests: each digest, the token, its length in two bytes. */
 export function metadataMembers(digests: Uint8Array, token: string): Uint8Array[] {
   const end = utf8(token);

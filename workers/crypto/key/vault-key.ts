@@ -9,8 +9,8 @@
  * t 4 | p 4 | commitment 32 | nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  *
  * A record of the suite of X-Wing names the suite of each generation; in the others all have X25519. The type in the header
- * tells whether summaries of the key's cards are kept, which never changes, and whether there is a recovery. Only the
- * passphrase makes a record with another digest of it, and so adds a recovery.
+ * tells whether summaries of the key's cards are kept, and whether there is a recovery. Only the passphrase makes a record with
+ * another type or another digest of the recovery.
  */
 import { aad } from '../primitives/aad.ts';
 import {
@@ -319,27 +319,32 @@ function recoveryOf(
   return parsed;
 }
 
-/** An open key with one more generation, under a new passphrase and for the same shares. */
+/** An open key with one more generation, under a new passphrase and for the same shares; with or without summaries. */
 async function renewKey(
   ctx: KeyContext,
   old: UnlockedKey,
   records: KeyRecords,
   passphrase: Uint8Array,
   params: Argon2Params,
+  wantsSummary?: boolean,
 ): Promise<KeyRecords> {
   const parsed = parseVaultKey(records.record);
   const next = newGeneration(generationOf(old).gen + 1);
   using key = unlockedKey(old.kid, old.tokenKey, [...old.generations, next]);
   const recovery = recoveryOf(ctx, parsed, records.recovery);
   return {
-    record: await wrapKey(ctx, key, passphrase, params, parsed),
+    record: await wrapKey(ctx, key, passphrase, params, {
+      ...parsed,
+      summary: wantsSummary ?? parsed.summary,
+    }),
     recovery: recovery && (await resealRecovery(ctx, recovery, key)),
   };
 }
 
 /**
  * The records under a new passphrase: every generation is wrapped again and a new one is added, which all later writes use.
- * The shares of a recovery open that one too. Errors as `unlockVaultKey`; RangeError after 4,095 changes.
+ * The shares of a recovery open that one too. `summary`: with or without summaries from then on. Errors as `unlockVaultKey`;
+ * RangeError after 4,095 changes.
  */
 export async function changePassphrase(
   ctx: KeyContext,
@@ -347,9 +352,23 @@ export async function changePassphrase(
   oldPassphrase: Uint8Array,
   newPassphrase: Uint8Array,
   params: Argon2Params,
+  summary?: boolean,
 ): Promise<KeyRecords> {
   const old = await openKey(ctx, records.record, oldPassphrase);
-  return await renewKey(ctx, old, records, newPassphrase, params);
+  return await renewKey(ctx, old, records, newPassphrase, params, summary);
+}
+
+/** The record with or without summaries. Passphrase, generation and recovery stay. Errors as `unlockVaultKey`. */
+export async function setSummary(
+  ctx: KeyContext,
+  record: Uint8Array,
+  passphrase: Uint8Array,
+  params: Argon2Params,
+  summary: boolean,
+): Promise<Uint8Array> {
+  using key = await openKey(ctx, record, passphrase);
+  const { params: stored, recovery } = parseVaultKey(record);
+  return await wrapKey(ctx, key, passphrase, raised(stored, params) ?? stored, { summary, recovery });
 }
 
 /** The same with shares in place of the old passphrase; `recovery_refused` if they do not open the key. */

@@ -7,7 +7,7 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { firstNamed, type NamedPath, parseNamedPath } from '../../../server/domain/json/named.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { type SmartParsed, smartParseBody } from '../../../server/domain/reply/smart-parse.ts';
-import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
+import { patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
   checkEndpointSecret,
   EndpointSecretError,
@@ -37,14 +37,15 @@ import type { ThreadRules } from '../rule/jobs.ts';
 import {
   checkLive,
   checkReference,
+  indexDigests,
   isTokenOf,
   logEntry,
-  metadataDigests,
   metadataOf,
   metaOf,
   referenceMember,
   sadAt,
   sealNew,
+  summaryOf,
 } from '../vault/records.ts';
 import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams, SealedPolicy } from './jobs.ts';
 
@@ -165,10 +166,9 @@ function ruled(
 }
 
 /** Returns the summary of an item after a patch; undefined if it has none. */
-function patchedSummaryText({ summary }: OpenedMeta, changes: JsonObject): string | undefined {
-  return summary === undefined
-    ? undefined
-    : JSON.stringify(patchedSummary(parseOwn<CardSummary>(utf8(summary)), changes));
+function patchedSummaryText(meta: OpenedMeta, changes: JsonObject): string | undefined {
+  const summary = summaryOf(meta);
+  return summary && JSON.stringify(patchedSummary(summary, changes));
 }
 
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
@@ -280,7 +280,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
           version: patched.version.toHex(),
           ...{ expiresAt: meta.expiresAtMs, metadata, hasNumber: numbers.length > 0 || undefined },
         },
-        digests: metadataDigests(context, params.aid, metadata),
+        digests: indexDigests(context, params.aid, meta),
         refMember: referenceMember(context, params.aid, reference, token),
         logEntry: logEntry(context, params, token, 'encrypt', stored.logTail),
       };

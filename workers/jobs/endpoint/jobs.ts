@@ -34,8 +34,6 @@ export interface EndpointPolicy {
   readonly expiresAt: number | null;
   readonly rules: readonly string[];
   readonly wantsCard: boolean;
-  /** A summary of each card is stored under its key. */
-  readonly summary?: boolean | undefined;
   /** Numbers are masked for every account: a credential without the right to see them created the endpoint. */
   readonly isMasked?: boolean | undefined;
   /** Capture endpoints: the default of its captures. */

@@ -6,6 +6,7 @@ import {
   parseVaultKey,
   recoverVaultKey,
   replaceRecovery,
+  setSummary,
   unlockVaultKey,
 } from '../../crypto/key/vault-key.ts';
 import { sealWarm } from '../../crypto/key/warm.ts';
@@ -60,10 +61,17 @@ export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
     return { blob, upgraded: upgraded && sealRecords(context, key, { record: upgraded }).record };
   },
 
-  async changePassphrase(context, { key, from, to, ...sealed }) {
+  async changePassphrase(context, { key, from, to, summary, ...sealed }) {
     const records = openRecords(context, key, sealed);
     const ids = { env: context.env, ...key };
-    return sealRecords(context, key, await changePassphrase(ids, records, from, to, context.argon2));
+    return sealRecords(context, key, await changePassphrase(ids, records, from, to, context.argon2, summary));
+  },
+
+  async setSummary(context, { key, record: sealed, passphrase, summary }) {
+    const ids = { env: context.env, ...key };
+    const { record } = openRecords(context, key, { record: sealed });
+    const changed = await setSummary(ids, record, passphrase, context.argon2, summary);
+    return sealRecords(context, key, { record: changed }).record;
   },
 
   describeKey(context, { place, record }) {

@@ -83,12 +83,26 @@ export const KEY_JOBS = {
     input: message({ key: KEY, record: bytes, passphrase: secret }),
     output: message({ blob: bytes, upgraded: optional(bytes) }),
   }),
-  /** Puts the records of a key under another passphrase and a new generation. */
+  /** Puts the records of a key under another passphrase and a new generation; with `summary` it has summaries or none. */
   changePassphrase: defineJob({
     lane: 'cold',
     share: ({ key }) => key.aid,
-    input: message({ key: KEY, record: bytes, recovery: optional(bytes), from: secret, to: secret }),
+    input: message({
+      key: KEY,
+      record: bytes,
+      recovery: optional(bytes),
+      from: secret,
+      to: secret,
+      summary: optional(json<boolean>()),
+    }),
     output: KEY_RECORDS,
+  }),
+  /** Lets a key have summaries of its cards, or none; `passphrase_wrong` for another passphrase. */
+  setSummary: defineJob({
+    lane: 'cold',
+    share: ({ key }) => key.aid,
+    input: message({ key: KEY, record: bytes, passphrase: secret, summary: json<boolean>() }),
+    output: bytes,
   }),
   /** Reads the facts of a key record, without a passphrase. */
   describeKey: defineJob({

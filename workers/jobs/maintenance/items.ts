@@ -7,7 +7,7 @@ import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { Out } from '../define.ts';
 import type { KeyName } from '../key/jobs.ts';
-import { metadataDigests, metadataOf, referenceMember } from '../vault/records.ts';
+import { indexDigests, referenceMember, summaryOf } from '../vault/records.ts';
 import type { ItemFault, ItemField, ItemsParams, LongLog, MAINTENANCE_JOBS } from './jobs.ts';
 
 /** All data of one item in Redis, as the survey script of the store returns it. */
@@ -175,7 +175,7 @@ function metaOrNot(
 
 /** The members that the metadata index must have of an item. */
 function membersOf(context: ThreadContext, aid: string, meta: OpenedMeta, token: string): Uint8Array[] {
-  return metadataMembers(metadataDigests(context, aid, metadataOf(meta)), token);
+  return metadataMembers(indexDigests(context, aid, meta), token);
 }
 
 /** Checks for the remains of an expired item: its log. */
@@ -219,7 +219,8 @@ function checkItem(
     }
     checkContent(found, meta, gen, report);
     checkSad(found, meta, now, report);
-    if (found.hasDigests !== (meta.metadata !== undefined)) {
+    const isIndexed = meta.metadata !== undefined || summaryOf(meta)?.last_four !== undefined;
+    if (found.hasDigests !== isIndexed) {
       report('metadata index', 'the item is not in it as its metadata says');
     }
   } else {

@@ -67,8 +67,6 @@ interface JobOwner extends JobPlace, ActorParams {
   readonly attempts: number;
   /** The caller, as the security log names it. */
   readonly actor?: string | undefined;
-  /** The key keeps a summary of each card. */
-  readonly summary: boolean;
   /** The caller sees numbers masked: then no error may reveal the content of an item. */
   readonly forcedMask: boolean;
   readonly sight: Sight;
@@ -106,8 +104,6 @@ export interface JobFacts {
   readonly kid: string;
   /** The newest generation of the key when the job was accepted. */
   readonly gen: number;
-  /** Present if the key keeps a summary of each card. */
-  readonly summary?: true | undefined;
   /** The item that the request was filled from. */
   readonly token?: string | undefined;
   readonly reference?: string | undefined;

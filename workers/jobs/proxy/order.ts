@@ -112,7 +112,6 @@ export function commonFacts(
     user,
     kid,
     gen: generationOf(key).gen,
-    summary: params.summary || undefined,
     ip,
     ua: userAgent,
     actor,

@@ -1,7 +1,7 @@
 import { PEPPER_MARK } from '../../../server/domain/account.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { parseJson } from '../../../server/domain/json/json.ts';
-import { encodeReference, metadataDigest } from '../../crypto/item/lookup.ts';
+import { encodeReference, lastFourDigest, metadataDigest } from '../../crypto/item/lookup.ts';
 import { hashGenerated, hashPassword, verifyGenerated, verifyPassword } from '../../crypto/primitives/kdf.ts';
 import { randomPassphrase } from '../../crypto/primitives/random.ts';
 import { hmac, KEY_BYTES } from '../../crypto/primitives/symmetric.ts';
@@ -53,6 +53,10 @@ export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
 
   metadataDigest({ rootKeys }, { aid, name, value }) {
     return rootKeys('metadata-index', aid).map((key) => metadataDigest(key, name, value));
+  },
+
+  lastFourDigest({ rootKeys }, { aid, lastFour }) {
+    return rootKeys('metadata-index', aid).map((key) => lastFourDigest(key, lastFour));
   },
 
   sealRecord({ sealer }, { place: { purpose, account, kind, path }, plaintext }) {

@@ -46,6 +46,12 @@ export const SERVICE_JOBS = {
     input: message({ aid: text, name: text, value: text }),
     output: list(bytes),
   }),
+  /** Returns the digests of last four digits in the metadata index, in the same order. */
+  lastFourDigest: defineJob({
+    lane: 'hot',
+    input: message({ aid: text, lastFour: text }),
+    output: list(bytes),
+  }),
   /** Seals a record for its place. */
   sealRecord: defineJob({
     lane: 'hot',

@@ -183,8 +183,18 @@ export interface ItemFilter {
   readonly reference_prefix?: string | undefined;
   /** All of them must match. */
   readonly metadata?: readonly MetadataPair[] | undefined;
+  /** The last four digits of the card, of items with a summary. */
+  readonly last_four?: string | undefined;
   /** ms since 1970; exclusive. */
   readonly expires_before?: number | undefined;
+}
+
+/** Options of a reseal. */
+export interface ResealParams extends KeyName {
+  /** True if summaries of cards are kept. */
+  readonly wantsSummary: boolean;
+  /** ms since 1970. */
+  readonly now: number;
 }
 
 /** The error of one of several items, as a single one would fail. */
@@ -433,27 +443,30 @@ export const ITEM_JOBS = {
       warm_miss: {},
     }),
   }),
-  /** The number of items of a page that older generations of their key seal. */
-  countOlder: defineJob({
+  /** The number of items of a page that a reseal would seal anew, as far as their metadata shows it. */
+  countUnsealed: defineJob({
     lane: 'bulk',
     share: ({ params }) => params.aid,
     input: message({
-      params: json<KeyName & { readonly gen: number; readonly now: number }>(),
+      params: json<ResealParams & { readonly gen: number }>(),
       page: PAGE,
     }),
     output: json<number>(),
   }),
-  /** Seals the items of a page under the newest generation of their key, with the data that they have. */
+  /** Seals the items of a page under the newest generation of their key, with the data that they have, as `resealStored`. */
   resealItems: defineJob({
     lane: 'bulk',
     share: ({ params }) => params.aid,
     input: message({
-      params: json<KeyName & { readonly now: number }>(),
+      params: json<ResealParams>(),
       opening: OPENING,
       page: PAGE,
     }),
     output: oneOf({
-      /** For each item: the last 16 bytes of its metadata, then as new ones item, metadata and sensitive data; or all empty. */
+      /**
+       * For each item: the last 16 bytes of its metadata, then as new ones item, metadata, sensitive data, and entries of the
+       * metadata index; or all empty.
+       */
       resealed: { parts: PACKED },
       warm_miss: {},
     }),

@@ -21,12 +21,14 @@ import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } 
 import {
   checkLive,
   checkReference,
+  differsInSummary,
   foundMeta,
   logEntry,
   metadataOf,
   metaOf,
   openText,
   resealStored,
+  summaryOf,
 } from './records.ts';
 import { viewOf } from './view.ts';
 
@@ -48,7 +50,7 @@ const CLOSE = Uint8Array.of(0x7d);
 const LISTED_STRINGS = 3;
 const ITEM_STRINGS = LISTED_STRINGS + 1;
 /** Strings of an item that was sealed again, or not. */
-const NOT_RESEALED = [EMPTY, EMPTY, EMPTY, EMPTY];
+const NOT_RESEALED = [EMPTY, EMPTY, EMPTY, EMPTY, EMPTY];
 const RESEALED_STRINGS = NOT_RESEALED.length;
 /** Places of metadata and log field in the list of an item; the item itself is the first. */
 const META_AT = 1;
@@ -232,13 +234,14 @@ export function packed({ bytes, ends, at }: Packing): Packed {
 /** Returns true if an item exists and matches a filter. */
 function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }): boolean {
   const { reference, expiresAtMs } = meta;
-  const { metadata, reference_prefix: prefix, expires_before: before } = filter;
+  const { metadata, last_four: lastFour, reference_prefix: prefix, expires_before: before } = filter;
   return (
     (expiresAtMs === undefined || expiresAtMs > filter.now) &&
     (filter.reference === undefined || reference === filter.reference) &&
     (prefix === undefined || reference?.startsWith(prefix) === true) &&
     (before === undefined || (expiresAtMs !== undefined && expiresAtMs < before)) &&
-    (metadata === undefined || hasPairs(metadataOf(meta), metadata))
+    (metadata === undefined || hasPairs(metadataOf(meta), metadata)) &&
+    (lastFour === undefined || summaryOf(meta)?.last_four === lastFour)
   );
 }
 
@@ -410,15 +413,16 @@ export const PAGE_HANDLERS = {
     return packed(texts);
   },
 
-  countOlder(context, { params, page }) {
+  countUnsealed(context, { params, page }) {
     const buckets = readBuckets(page, 1);
-    let older = 0;
+    let count = 0;
     for (const [i, token] of page.tokens.entries()) {
       const bucket = buckets[bucketAt(page, i)] ?? rejectPage();
       const meta = keptMeta(context, params, token, bucket.strings.at(bucket.at++));
-      older += meta !== undefined && meta.gen < params.gen ? 1 : 0;
+      const isUnsealed = meta && (meta.gen < params.gen || differsInSummary(meta, params.wantsSummary));
+      count += isUnsealed ? 1 : 0;
     }
-    return older;
+    return count;
   },
 
   resealItems(context, { params, opening, page }) {
@@ -435,7 +439,7 @@ export const PAGE_HANDLERS = {
         const sealed =
           meta && openedOrNot(() => resealStored(context, params, token, key, gen, { item, meta, sad }));
         const written = sealed
-          ? [tagOf(record), sealed.item, sealed.meta, sealed.sad ?? EMPTY]
+          ? [tagOf(record), sealed.item, sealed.meta, sealed.sad ?? EMPTY, sealed.digests]
           : NOT_RESEALED;
         for (const part of written) {
           writeBytes(parts, part);

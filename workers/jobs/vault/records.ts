@@ -33,6 +33,7 @@ import {
   encodeReference,
   fingerprintOf,
   identityTag,
+  lastFourDigest,
   metadataDigest,
   tokenDigest,
 } from '../../crypto/item/lookup.ts';
@@ -48,6 +49,7 @@ import type { KeyName } from '../key/jobs.ts';
 import type {
   ActorParams,
   ItemFacts,
+  ResealParams,
   Seen,
   SentFacts,
   StoredParts,
@@ -137,22 +139,34 @@ export function referenceMember(
   ]);
 }
 
-/** Returns the entries of an item in the metadata index: a digest for each member. */
+/** Returns the entries of an item in the metadata index: a digest for each member, and one for its last four digits. */
 export function metadataDigests(
   context: ThreadContext,
   aid: string,
   metadata: ItemMetadata | undefined,
+  lastFour: string | undefined,
 ): Uint8Array {
-  if (metadata === undefined) {
+  if (metadata === undefined && lastFour === undefined) {
     return EMPTY;
   }
   const subkey = context.rootKey('metadata-index', aid);
-  return concat(Object.entries(metadata).map(([name, text]) => metadataDigest(subkey, name, text)));
+  const members = Object.entries(metadata ?? {}).map(([name, text]) => metadataDigest(subkey, name, text));
+  return concat(lastFour === undefined ? members : [...members, lastFourDigest(subkey, lastFour)]);
+}
+
+/** Returns the entries of an item in the metadata index, by its opened metadata. */
+export function indexDigests(context: ThreadContext, aid: string, meta: OpenedMeta): Uint8Array {
+  return metadataDigests(context, aid, metadataOf(meta), summaryOf(meta)?.last_four);
 }
 
 /** Returns the metadata that an item was stored with. */
 export function metadataOf({ metadata }: OpenedMeta): ItemMetadata | undefined {
   return metadata === undefined ? undefined : parseOwn(utf8(metadata));
+}
+
+/** Returns the summary of the card that an item was stored with. */
+export function summaryOf({ summary }: OpenedMeta): CardSummary | undefined {
+  return summary === undefined ? undefined : parseOwn(utf8(summary));
 }
 
 /** Makes the error of an invalid parameter. */
@@ -223,32 +237,45 @@ export function openText(
   return encodeJson(openPatched(request).map(takeObject).reduce(mergeFirstLevel));
 }
 
+/** Returns true if an item has a summary where its key has none, or none where its key has them. */
+export function differsInSummary({ summary }: OpenedMeta, wantsSummary: boolean): boolean {
+  return (summary !== undefined) !== wantsSummary;
+}
+
+/** An item that was sealed again, with its entries of the metadata index. */
+type ResealedItem = SealedItem & { readonly digests: Uint8Array };
+
 /**
- * Seals an item under the newest generation of its key, with the data that it has; undefined if all of it is. Patches are
- * merged.
+ * Seals an item under the newest generation of its key, with the data that it has, and with a summary if its key has them;
+ * undefined if it is like that. Patches are merged.
  */
 export function resealStored(
-  { env, sealer }: ThreadContext,
-  { aid, kid, now }: KeyName & { readonly now: number },
+  context: ThreadContext,
+  { aid, kid, now, wantsSummary }: ResealParams,
   token: string,
   key: UnlockedKey,
   gen: number,
   { item, meta, sad }: { readonly item: Uint8Array; readonly meta: OpenedMeta; readonly sad: Uint8Array },
-): SealedItem | undefined {
-  if (!isOlder(item, gen)) {
+): ResealedItem | undefined {
+  if (!isOlder(item, gen) && !differsInSummary(meta, wantsSummary)) {
     return undefined;
   }
+  const { env, sealer } = context;
   const request = { env, aid, kid, token, key, item, meta, ...sadAt(sad, now) };
   const { part0, part1 } = isPatched(item)
     ? splitSad(openPatched(request).map(takeObject).reduce(mergeFirstLevel))
     : openItem(request);
-  const { reference, expiresAtMs, metadata, summary } = meta;
+  const { reference, expiresAtMs, metadata } = meta;
   try {
-    return sealItem({
-      ...{ env, aid, kid, token, reference, expiresAtMs, metadata, summary, owner: key, part0, sealer },
+    // A summary that is there may have a number that is not in the data.
+    const card = wantsSummary ? (summaryOf(meta) ?? cardSummary(parseStoredObject(part0))) : undefined;
+    const sealed = sealItem({
+      ...{ env, aid, kid, token, reference, expiresAtMs, metadata, owner: key, part0, sealer },
+      summary: card && JSON.stringify(card),
       part1: part1 && { bytes: part1, expiresAtMs: meta.sad?.expiresAtMs ?? 0 },
       version: versionOf(meta),
     });
+    return { ...sealed, digests: metadataDigests(context, aid, metadataOf(meta), card?.last_four) };
   } finally {
     wipe(part0, part1);
   }
@@ -423,7 +450,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
     refMember: referenceMember(context, aid, reference, token),
     logEntry: logEntry(context, params, token, 'encrypt', request.tail),
     identity,
-    digests: metadataDigests(context, aid, facts.metadata),
+    digests: metadataDigests(context, aid, facts.metadata, summary?.last_four),
   };
 }
 
@@ -483,6 +510,5 @@ export function updatedFacts(
     return { facts, summary: undefined };
   }
   // The former summary alone has a number that was not sent in the data.
-  const before: CardSummary = meta.summary === undefined ? {} : parseOwn(utf8(meta.summary));
-  return { facts, summary: { ...before, ...cardSummary(object) } };
+  return { facts, summary: { ...summaryOf(meta), ...cardSummary(object) } };
 }
