@@ -50,15 +50,12 @@ const LOCK_MS = 30 * 60_000;
 const NOTICES = [30, 7, 1];
 const NO_BYTES = Buffer.alloc(0);
 
-/** The events of entries of a security log. Items have logs of their own. */
+/** The events of entries of a security log. Items have logs of their own, and endpoints announce theirs with their key. */
 const OF_ACTIONS: Readonly<Record<string, EventType>> = {
   'key.create': 'key.created',
   'key.change': 'key.changed',
   'key.delete': 'key.deleted',
   'key.recover': 'key.recovered',
-  'endpoint.create': 'endpoint.created',
-  'endpoint.delete': 'endpoint.deleted',
-  'endpoint.expire': 'endpoint.expired',
   'credential.create': 'credential.created',
   'credential.roll': 'credential.rolled',
   'credential.delete': 'credential.deleted',
@@ -187,9 +184,10 @@ export class Events {
       const opened = await Promise.all(
         elements.map((element) => this.receivers.openAnnounced(aid, element).catch(() => undefined)),
       );
+      const users = await this.store.keys(aid);
       await this.emit(
         watched,
-        opened.filter((one) => one !== undefined),
+        opened.filter((one) => one !== undefined).map((one) => withUser(one, users)),
       );
       await this.store.advanceAnnounced(aid, elements);
     }
@@ -313,6 +311,12 @@ function itemEventOf(change: ItemChange, user: string): Announced {
     expires_at: expiresAtMs === undefined ? undefined : formatExpiry(expiresAtMs),
   };
   return { event: { id, type: `item.${what}`, created_at: new Date(timeMs).toISOString(), data } };
+}
+
+/** Adds the name of the key that an announced event is about. */
+function withUser({ event, only, kid }: Announced, users: ReadonlyMap<string, string>): Announced {
+  const user = kid === undefined ? undefined : users.get(kid);
+  return user === undefined ? { event, only } : { event: { ...event, data: { user, ...event.data } }, only };
 }
 
 /** Adds the account as the actor of an event that names none. */

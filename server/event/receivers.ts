@@ -57,6 +57,8 @@ export interface Announced {
   readonly event: VaultEvent;
   /** The only subscription that gets it; undefined for all that have its type. */
   readonly only?: string | undefined;
+  /** The id of the vault key that it is about, whose name the event gets. */
+  readonly kid?: string | undefined;
 }
 
 /** Receivers of events: the subscriptions as they are now, and how calls to them go. */
@@ -154,15 +156,21 @@ export class Receivers {
   async announce(
     aid: string,
     seed: string,
-    { type, data }: { readonly type: VaultEvent['type']; readonly data: EventData },
-    only?: string,
+    {
+      type,
+      data,
+      ...about
+    }: Omit<Announced, 'event'> & {
+      readonly type: VaultEvent['type'];
+      readonly data: EventData;
+    },
   ): Promise<string> {
     const id = eventIdOf(aid, seed);
     const isWanted =
-      only !== undefined || (await this.live(aid)).some(({ types }) => hasEventType(types, type));
+      about.only !== undefined || (await this.live(aid)).some(({ types }) => hasEventType(types, type));
     if (isWanted) {
       const event: VaultEvent = { id, type, created_at: new Date(this.now()).toISOString(), data };
-      await this.store.announce(aid, await sealJson(this.crypto, aid, ANNOUNCED, '', { event, only }));
+      await this.store.announce(aid, await sealJson(this.crypto, aid, ANNOUNCED, '', { event, ...about }));
     }
     return id;
   }

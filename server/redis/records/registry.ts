@@ -324,7 +324,7 @@ export const RECORD_KINDS = {
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),
-    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u', 'd', 't'),
     listed: {
       directory: endpointDirectory,
       order: 'score',
