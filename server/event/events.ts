@@ -234,13 +234,15 @@ export class Events {
   private async readRenewals(watched: Watched): Promise<void> {
     const { aid, live } = watched;
     const types = ['certificate.expiring', 'credential.expiring'];
-    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
-    if (!isWanted || !this.isDue(`renewals ${aid}`, RENEWALS_MS)) {
+    if (!this.isDue(`renewals ${aid}`, RENEWALS_MS)) {
       return;
     }
+    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
     const now = this.now();
     const from = (await this.store.position(aid, 'x')) ?? now;
-    const events = (await this.renewals(aid)).flatMap(({ kind, id, expires_at }) =>
+    // The position moves in any case: a later subscription is not told what was due before it.
+    const renewals = isWanted ? await this.renewals(aid) : [];
+    const events = renewals.flatMap(({ kind, id, expires_at }) =>
       NOTICES.flatMap((days): Announced[] => {
         const at = Date.parse(expires_at) - days * DAY_MS;
         const seed = `expiring ${kind} ${id} ${expires_at} ${days}`;
