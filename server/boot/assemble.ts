@@ -657,6 +657,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     work: () => limiter.stats(),
     isSadRewritten: () => rewrites.isOk(),
     sink: () => auditStream?.figures() ?? {},
+    events: () => events.figures(),
   };
   return {
     ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },

@@ -35,6 +35,12 @@ interface Delivery {
   readonly record: Uint8Array;
 }
 
+/** How deliveries go: events that wait for receivers, and subscriptions that are paused. */
+interface EventFigures {
+  readonly waiting: number;
+  readonly paused: number;
+}
+
 /** Queues deliveries, each once. */
 type Queue = (aid: string, deliveries: readonly Delivery[]) => Promise<void>;
 
@@ -77,10 +83,13 @@ export class Events {
   private running: Promise<void> | undefined;
   private isStopped = false;
   private hasFailed = false;
+  private hasLooked = false;
   /** Heads of security logs up to which all is read. */
   private readonly heads = new Map<string, string>();
   /** Times of the last look at all buckets, and at expiries. */
   private readonly looked = new Map<string, number>();
+  /** How the deliveries of each account go, as of the last look at all its buckets. */
+  private readonly figuresOf = new Map<string, EventFigures>();
 
   constructor(
     private readonly store: EventStore,
@@ -107,11 +116,20 @@ export class Events {
 
   /** Returns the most events that wait for a receiver of an account that answers. */
   async crowd(aid: string): Promise<number> {
-    const counts = (await this.receivers.live(aid)).map(async ({ id }) => {
-      const { failingMs, pausedMs } = await this.store.state(aid, id);
-      return failingMs === undefined && pausedMs === undefined ? this.store.waiting(aid, id) : 0;
-    });
-    return Math.max(0, ...(await Promise.all(counts)));
+    const states = await this.receivers.states(aid);
+    const answering = states.filter(({ failingMs, pausedMs }) => (failingMs ?? pausedMs) === undefined);
+    return Math.max(0, ...answering.map(({ waiting }) => waiting));
+  }
+
+  /** Returns how the deliveries of all accounts go, about half a minute old; undefined before the first round. */
+  figures(): EventFigures | undefined {
+    const all = [...this.figuresOf.values()];
+    return this.hasLooked
+      ? {
+          waiting: all.reduce((sum, { waiting }) => sum + waiting, 0),
+          paused: all.reduce((sum, { paused }) => sum + paused, 0),
+        }
+      : undefined;
   }
 
   /** Ends the round in flight early. */
@@ -133,7 +151,11 @@ export class Events {
 
   private async readAll(attempt: (work: Promise<void>) => Promise<unknown>): Promise<void> {
     const changed = Map.groupBy(this.itemStore.takeChanged(), ({ kid }) => kid);
-    for (const aid of await this.store.accounts()) {
+    const accounts = new Set(await this.store.accounts());
+    for (const aid of new Set(this.figuresOf.keys()).difference(accounts)) {
+      this.figuresOf.delete(aid);
+    }
+    for (const aid of accounts) {
       if (this.isStopped) {
         return;
       }
@@ -148,7 +170,17 @@ export class Events {
           await attempt(this.readBucket(watched, user, bucket));
         }
       }
+      await (isAll ? attempt(this.count(aid)) : undefined);
     }
+    this.hasLooked = true;
+  }
+
+  private async count(aid: string): Promise<void> {
+    const states = await this.receivers.states(aid);
+    this.figuresOf.set(aid, {
+      waiting: states.reduce((sum, { waiting }) => sum + waiting, 0),
+      paused: states.filter(({ pausedMs }) => pausedMs !== undefined).length,
+    });
   }
 
   /** Queues what the scripts that change items have added to the outbox of a bucket. */

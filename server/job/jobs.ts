@@ -62,9 +62,11 @@ export class ProxyJobs {
   /** Stores deliveries of events, as far as their subscriptions have room, and puts them into the queue. */
   async acceptEvents(aid: string, jobs: readonly NewEventJob[]): Promise<void> {
     const places = await this.store.createEvents(aid, jobs, this.now());
-    for (const [i, { id }] of jobs.entries()) {
+    for (const [i, { id, subscription }] of jobs.entries()) {
       const place = places[i];
-      if (place !== undefined) {
+      if (place === 'paused') {
+        this.recordEvent('event_subscription_paused', { subscription, because: 'full' });
+      } else if (place !== undefined) {
         this.wake(aid, id, place);
       }
     }

@@ -310,6 +310,18 @@ describe('a receiver that fails', () => {
     await account.store('u', CARD);
     await round();
     expect(await shown(account, id)).toMatchObject({ paused_because: 'full', left_out: 1, waiting: 100_000 });
+    await account.store('u', { ...CARD, card_number: '5555555555554444' });
+    await vault.opened.services.events.round(true);
+    expect((await shown(account, id)).left_out).toBe(2);
+    expect(vault.events.filter((event) => event['subscription'] === id)).toMatchObject([
+      { event: 'event_subscription_paused', because: 'full' },
+    ]);
+    const figures = vault.opened.services.events.figures();
+    expect(figures?.paused).toBeGreaterThanOrEqual(1);
+    expect(figures?.waiting).toBeGreaterThanOrEqual(100_000);
+    expect((await account.send('DELETE', `/event/subscription/${id}`)).outcome).toBe('200');
+    await vault.opened.services.events.round(true);
+    expect(vault.opened.services.events.figures()?.waiting).toBeLessThan(100_000);
     expect(receiver.events()).toHaveLength(0);
   });
 });

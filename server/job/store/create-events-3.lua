@@ -4,7 +4,8 @@
 -- ARGV  1 now in ms  2 maximum number that waits for a subscription  3 maximum number that has ended
 --       4 key prefix of deliveries  5 the same of those that have ended  6 the same of the sets of those that wait (all in the
 --       account's hash tag), then for each: id, id of its subscription, sealed record
--- Reply for each the number that waits for its subscription, 0 if it was left out or is stored already
+-- Reply for each the number that waits for its subscription, 0 if it was left out or is stored already, -1 if its subscription is
+-- paused by it
 local now_ms, waiting_max, ended_max, prefix, ended_prefix, waiting_prefix = unpack(ARGV, 1, 6)
 local state, directory, ended_directory = unpack(KEYS)
 local call, out = redis.call, {}
@@ -29,6 +30,7 @@ for i = 7, #ARGV, 3 do
     elseif count >= tonumber(waiting_max) then
       call('HSET', state, 'p:' .. subscription, now_ms, 'w:' .. subscription, 'full')
       call('HINCRBY', state, 'l:' .. subscription, 1)
+      place = -1
     else
       call('HSET', job, 'p', 'event', 'r', record, 'n', 0, 'f', '', 'i', '', 'w', 'event', 'c', now_ms, 's', waiting)
       call('ZADD', directory, now_ms, id)

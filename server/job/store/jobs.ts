@@ -189,13 +189,14 @@ export class JobStore {
 
   /**
    * Stores deliveries of events, each unless it is stored already. Its subscription is paused instead where too many wait for it,
-   * and what a paused one leaves out is counted. Returns the number of jobs that wait for the subscription of each stored one.
+   * and what a paused one leaves out is counted. Returns the number of jobs that wait for the subscription of each stored one,
+   * undefined for one that was not stored, and `paused` for one that has paused its subscription.
    */
   async createEvents(
     aid: string,
     jobs: readonly NewEventJob[],
     nowMs: number,
-  ): Promise<readonly (number | undefined)[]> {
+  ): Promise<readonly (number | 'paused' | undefined)[]> {
     const keys = [
       redisKeys.eventState(aid),
       redisKeys.eventJobDirectory(aid),
@@ -208,8 +209,8 @@ export class JobStore {
     ];
     const rest = jobs.flatMap(({ id, subscription, record }) => [id, subscription, record]);
     const args = [nowMs, WAITING_EVENTS_MAX, ENDED_EVENTS_MAX, ...prefixes, ...rest];
-    const places = asList(await this.redis.run(createEvents, keys, args)).map(asCount);
-    return places.map((place) => (place === 0 ? undefined : place));
+    const places = asList(await this.redis.run(createEvents, keys, args)).map(Number);
+    return places.map((place) => (place < 0 ? 'paused' : place === 0 ? undefined : place));
   }
 
   async read(aid: string, id: string): Promise<StoredJob | undefined> {
