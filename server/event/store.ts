@@ -197,7 +197,11 @@ export class EventStore extends NamedStore {
         await this.redis.write('UNLINK', [redisKeys.eventOutbox(bucket)]);
       }
     }
-    await this.redis.write('UNLINK', [redisKeys.accountOutbox(aid), redisKeys.eventKeys(aid)]);
+    await this.redis.write('UNLINK', [
+      redisKeys.accountOutbox(aid),
+      redisKeys.eventKeys(aid),
+      redisKeys.eventState(aid),
+    ]);
     await this.leave(aid);
   }
 
