@@ -14,9 +14,8 @@ const CACHED_MAX = 10_000;
 const CACHED_MS = 60_000;
 /** A receiver of which no call has succeeded for so long is paused. */
 const FAILING_MS = 3 * 24 * 60 * 60 * 1_000;
-/** The shortest and longest wait behind a call to a receiver that fails, and the part of it for each event that waits. */
+/** The shortest wait behind a call to a receiver that fails, and the part of the longest for each delivery that is queued. */
 const WAIT_MS = 1_000;
-const WAIT_MS_MAX = 60 * 60 * 1_000;
 const WAIT_EACH_MS = 36;
 /** The kind of the records of events that no log has. */
 const ANNOUNCED = 'announced event';
@@ -136,8 +135,8 @@ export class Receivers {
   }
 
   /**
-   * Begins a call of a receiver. Of one that fails there is one call at a time: any other gets the ms to wait, the longer the more
-   * events wait, so that a dead receiver costs nobody else. `release` must follow, unless a wait is returned.
+   * Begins a call of a receiver. Of one that fails there is one call at a time: any other gets the ms to wait, the longer the more are
+   * queued, so that a dead receiver costs nobody else. `release` must follow, unless a wait is returned.
    */
   async acquire(aid: string, id: string): Promise<number | undefined> {
     const name = `${aid} ${id}`;
@@ -149,8 +148,8 @@ export class Receivers {
       this.probed.add(name);
       return undefined;
     }
-    const waiting = await this.store.waiting(aid, id);
-    const longestMs = Math.min(WAIT_MS_MAX, WAIT_MS + waiting * WAIT_EACH_MS);
+    const queued = await this.store.queued(aid, id);
+    const longestMs = WAIT_MS + queued * WAIT_EACH_MS;
     return Math.ceil(WAIT_MS + this.random() * (longestMs - WAIT_MS));
   }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { webhooks } from '../../sdk/index.ts';
 import type { EventWebhook } from '../../sdk/transport/types.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
 import { openProxyVault } from '../helpers/proxy.ts';
@@ -13,6 +14,8 @@ import { type Shown, shown, subscribe, typesOf } from './subscribed.ts';
 const CARD = { card_number: '4111111111111111', holder: 'Ada' };
 const POLL_MS = 10;
 const DAY_MS = 86_400_000;
+/** More than the queue has of a subscription at once. */
+const MANY = 400;
 
 let vault: TestVault;
 let party: ThirdParty;
@@ -29,6 +32,14 @@ afterAll(async () => {
 
 function round(at = vault): Promise<void> {
   return at.opened.services.events.round();
+}
+
+/** Stores items, each with another number. */
+async function storeMany(account: AccountClient, user: string, count: number): Promise<void> {
+  const items = Array.from({ length: count }, (_, n) => ({ data: { number: String(5_000_000 + n) } }));
+  const body = { user, items };
+  const answer = await account.send('POST', '/vault/batch', { passphrase: PASSPHRASE, body });
+  expect(answer.outcome).toBe('200');
 }
 
 async function newAccount(...acts: Act[]) {
@@ -266,6 +277,58 @@ describe('a receiver that fails', () => {
     expect(jobs.map(({ status, webhook }) => [status, webhook.url])).toEqual(
       Array(3).fill(['done', receiver.webhook.url]),
     );
+  });
+
+  test('has few deliveries in the queue, whatever waits, and gets all once it is back', async () => {
+    let status = 500;
+    const { account, receiver } = await newAccount(() => status);
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    await account.store('u', CARD);
+    await round();
+    while ((await shown(account, id)).failing_since === undefined) {
+      await Bun.sleep(POLL_MS);
+    }
+    await storeMany(account, 'u', MANY - 1);
+    await round();
+    const waiting = redisKeys.waitingEvents(account.aid, id);
+    expect(await vault.raw.zcard(waiting)).toBeGreaterThanOrEqual(MANY - 1);
+    expect(await vault.raw.zcount(waiting, '(0', '+inf')).toBeLessThanOrEqual(4);
+    status = 200;
+    expect(await typesOf(receiver, MANY)).toEqual(Array(MANY).fill('item.created'));
+    while ((await shown(account, id)).waiting > 0) {
+      await Bun.sleep(POLL_MS);
+    }
+  });
+
+  test('that has as many waiting deliveries as the queue does not take is looked after by the sweep', async () => {
+    const { account, receiver } = await newAccount();
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    // As a restored copy has them, or servers that have died: none is in the queue.
+    await vault.raw.hset(redisKeys.eventState(account.aid), `f:${id}`, Date.now());
+    const key = redisKeys.waitingEvents(account.aid, id);
+    await vault.raw.zadd(key, 1, 'a', 1, 'b', 1, 'c', 1, 'd');
+    await storeMany(account, 'u', 8);
+    await round();
+    await vault.raw.zrem(key, 'a', 'b', 'c', 'd');
+    expect(await vault.raw.zcount(key, '-inf', '(0')).toBe(8);
+    expect(receiver.events()).toHaveLength(0);
+    await vault.opened.services.jobs.resume(account.aid);
+    expect(await typesOf(receiver, 8)).toEqual(Array(8).fill('item.created'));
+  });
+
+  test('of a deleted subscription leaves no delivery', async () => {
+    const { account, receiver } = await newAccount(500);
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    await storeMany(account, 'u', 300);
+    await round();
+    const directory = redisKeys.eventJobDirectory(account.aid);
+    expect(await vault.raw.zcard(directory)).toBe(300);
+    await account.send('DELETE', `/event/subscription/${id}`);
+    while ((await vault.raw.zcard(directory)) > 0) {
+      await vault.opened.services.jobs.resume(account.aid);
+      await Bun.sleep(POLL_MS);
+    }
+    expect(await vault.raw.zcard(redisKeys.waitingEvents(account.aid, id))).toBe(0);
   });
 
   test('is paused after three days, says so, and resumes when it is replaced', async () => {

@@ -289,7 +289,10 @@ export const RECORD_KINDS = {
     check: jobFlaw,
     backup: 'listed',
   },
-  /** Sorted set: deliveries that wait for a subscription, by their time of creation, in ms. */
+  /**
+   * Sorted set: deliveries that wait for a subscription, by their time of creation, in ms; negative while they wait in store, 1e15 more
+   * after a call has failed.
+   */
   waitingEvents: { name: accountNames('ew:'), backup: 'own' },
   /** Hash: id -> sealed event subscription. */
   subscriptions: { name: accountName('es'), sealed: entriesOf('event subscription'), backup: 'whole' },
