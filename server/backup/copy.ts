@@ -95,11 +95,12 @@ export class VaultCopy {
     // Accounts that are created during the copy are not in it.
     const started = await this.accounts.list();
     for (const { aid } of started) {
-      await this.copyListed(aid);
+      await this.copyListed(aid, 'directory');
     }
     let keys = 0;
     for (const { aid, created_at } of started) {
       keys += await this.copyVaultKeys(aid);
+      await this.copyEvents(aid);
       // The other records of the account come after the keys that refer to them.
       const months = monthsOf(Date.parse(created_at), this.now());
       await this.copyWhole(
@@ -186,6 +187,10 @@ export class VaultCopy {
           await this.addPart('hash', key, fields);
         }
       }
+    }
+    // After the items: no change is copied without its event, which moves from here into a delivery.
+    for (const outbox of await this.backupStore.keys([redisKeys.eventOutbox(bucket)])) {
+      await this.add(outbox);
     }
     // After the items: a reading whose entry was not copied names nothing.
     for await (const members of this.backupStore.scored(redisKeys.readings(bucket))) {
@@ -346,16 +351,20 @@ export class VaultCopy {
   /**
    * Copies the directories of an account, each before the keys that it names. A key that is created later is not in the
    * directory that was read; a deleted one leaves an entry that the sweep removes. So a copy never contains a key that
-   * no directory names.
+   * no directory names. Returns the members of the directories.
    */
-  private async copyListed(aid: string): Promise<void> {
-    for (const directory of this.kinds(({ backup }) => backup === 'directory')) {
+  private async copyListed(aid: string, phase: 'directory' | 'deliveries'): Promise<ReadonlySet<string>> {
+    const all = new Set<string>();
+    for (const directory of this.kinds(({ backup }) => backup === phase)) {
       const [copied] = await this.backupStore.keys([keyOf(directory.name, aid, '')]);
       if (copied === undefined) {
         continue;
       }
       await this.add(copied);
       const members = copied.parts.filter((_, at) => at % 2 === 0).map(String);
+      for (const member of members) {
+        all.add(member);
+      }
       // Keys that this directory contains.
       const named = this.kinds(
         ({ backup, listed }) => backup === 'listed' && listed?.directory === directory.name,
@@ -367,6 +376,27 @@ export class VaultCopy {
         const unique = [...new Map(keys.map((key) => [`${key.nonce} ${key.name}`, key])).values()];
         await this.copyKeys(kind, unique, (found, entry) => isOfEntry(kind, found, entry));
       }
+    }
+    return all;
+  }
+
+  /**
+   * Copies what tells of changes, after the changes and in the order in which it moves: positions in logs, what was announced, and
+   * deliveries. What moves meanwhile is in the copy twice, under the same ids.
+   */
+  private async copyEvents(aid: string): Promise<void> {
+    for (const key of await this.backupStore.keys([
+      redisKeys.eventState(aid),
+      redisKeys.accountOutbox(aid),
+    ])) {
+      await this.add(key);
+    }
+    const copied = await this.copyListed(aid, 'deliveries');
+    const [subscriptions] = await this.backupStore.keys([redisKeys.subscriptions(aid)]);
+    for (const id of fieldsOf(subscriptions?.parts ?? []).keys()) {
+      const [waiting] = await this.backupStore.keys([redisKeys.waitingEvents(aid, id)]);
+      const kept = [...fieldsOf(waiting?.parts ?? [])].filter(([delivery]) => copied.has(delivery));
+      await this.addPart('zset', redisKeys.waitingEvents(aid, id), kept.flat());
     }
   }
 

@@ -28,6 +28,7 @@ import { Cursors } from '../core/cursors.ts';
 import { StartError } from '../core/errors.ts';
 import { EndpointAuth } from '../endpoint/auth.ts';
 import { Captures, CaptureWebhooks } from '../endpoint/captures.ts';
+import { EndpointEvents } from '../endpoint/endpoint-events.ts';
 import { Endpoints } from '../endpoint/endpoints.ts';
 import { Retrievals } from '../endpoint/retrievals.ts';
 import { SealingKeys } from '../endpoint/sealing-keys.ts';
@@ -491,7 +492,18 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Forms and endpoints.
   const forms = new HostedForms(formStore, crypto, settings, randomId, now);
   const sealingKeys = new SealingKeys(sealingStore, crypto, now);
-  const endpoints = new Endpoints(endpointStore, crypto, limiter, keyOpener, audit, metering, randomId, now);
+  const endpointEvents = new EndpointEvents(endpointStore, receivers);
+  const endpoints = new Endpoints(
+    endpointStore,
+    crypto,
+    limiter,
+    keyOpener,
+    audit,
+    endpointEvents,
+    metering,
+    randomId,
+    now,
+  );
   const endpointAuth = new EndpointAuth(
     endpointStore,
     crypto,
@@ -500,6 +512,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     rates,
     rejections,
     audit,
+    endpointEvents,
     now,
   );
   const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
@@ -644,6 +657,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     work: () => limiter.stats(),
     isSadRewritten: () => rewrites.isOk(),
     sink: () => auditStream?.figures() ?? {},
+    events: () => events.figures(),
   };
   return {
     ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },

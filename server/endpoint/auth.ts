@@ -14,7 +14,9 @@ import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } f
 import type { Rates, UseRate } from '../limits/rates.ts';
 import type { Account, AccountContext, RequestContext } from '../request/context.ts';
 import type { Rejections } from '../vault/rejections.ts';
-import type { EndpointStore, StoredEndpoint } from './store.ts';
+import type { EndpointEvents } from './endpoint-events.ts';
+import { USE_MS } from './endpoints.ts';
+import type { EndpointEntry, EndpointStore, StoredEndpoint } from './store.ts';
 
 /** An endpoint as a caller names it, with an id and a secret that may both be wrong. */
 export interface EndpointAddress {
@@ -66,6 +68,7 @@ export class EndpointAuth {
     private readonly rates: Rates,
     private readonly rejections: Rejections,
     private readonly audit: Audit,
+    private readonly events: EndpointEvents,
     private readonly now: Clock,
   ) {
     this.proven = new Memory(CACHED_MAX, CACHED_MS, now);
@@ -129,25 +132,41 @@ export class EndpointAuth {
 
   /**
    * Makes one use of an endpoint with a number of uses: it is counted before `act`, and subtracted only if `act` certainly had no
-   * effect. Rejects with `endpoint_used_up`.
+   * effect. The last one announces its event. Rejects with `endpoint_used_up`.
    */
-  async use<T>({ id, nonce, policy }: OpenEndpoint, act: () => Promise<T>): Promise<T> {
-    const { maxUses } = policy;
+  async use<T>({ requestId }: RequestContext, endpoint: OpenEndpoint, act: () => Promise<T>): Promise<T> {
+    const { id, nonce, policy, key } = endpoint;
+    const { maxUses, kid, kind } = policy;
     if (maxUses === undefined) {
       return act();
     }
-    const taken = await this.store.takeUse(id, nonce, maxUses);
-    if (taken !== 'ok') {
+    const taken = await this.store.takeUse(id, nonce, maxUses, this.now());
+    if (taken === 'gone' || taken === 'used_up') {
       throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');
     }
+    const entry = { kid, kind, nonce, id };
+    if (taken === 'last') {
+      // Should this process die, the sweep announces the event.
+      await this.store.postpone(key.aid, entry, this.now() + USE_MS).catch(() => undefined);
+    }
+    let hasEffect = true;
     try {
       return await act();
     } catch (error) {
-      if (error instanceof VaultError && (error.status < 500 || error.code === 'overloaded')) {
-        // One that cannot be subtracted now stays used.
-        await this.store.giveBackUse(id, nonce).catch(() => undefined);
-      }
+      hasEffect = !(error instanceof VaultError && (error.status < 500 || error.code === 'overloaded'));
       throw error;
+    } finally {
+      // A use that cannot be subtracted now stays used.
+      const ended = hasEffect
+        ? this.endUse(key.aid, entry, maxUses, requestId)
+        : this.store.giveBackUse(id, nonce);
+      await ended.catch(() => undefined);
+    }
+  }
+
+  private async endUse(aid: string, entry: EndpointEntry, maxUses: number, requestId: string): Promise<void> {
+    if (await this.store.endUse(entry.id, entry.nonce, maxUses)) {
+      await this.events.usedUp(aid, entry, requestId);
     }
   }
 

@@ -216,7 +216,7 @@ export class Captures {
       const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
       const work: Capture = { ctx, endpoint, input, given, seed };
       const { token } = policy;
-      const stored = await this.auth.use(endpoint, () =>
+      const stored = await this.auth.use(ctx, endpoint, () =>
         token === undefined ? this.store(work) : this.patch(work, token),
       );
       const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = stored;

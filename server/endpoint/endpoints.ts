@@ -15,6 +15,7 @@ import { mapInPieces } from '../limits/pieces.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { mayReveal, mayUseKey, requireKey, requireScope } from '../request/permission.ts';
+import type { EndpointEvents } from './endpoint-events.ts';
 import type { CreateEndpointQuery } from './schema.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from './store.ts';
 
@@ -46,6 +47,8 @@ const CHECK_MS = DAY_MS;
 /** What was made for more than this time is listed before it ends. */
 const LONG_MS = 7 * DAY_MS;
 const SECOND_MS = 1_000;
+/** A use that has not ended by then was interrupted. */
+export const USE_MS = 15 * 60_000;
 const NO_BYTES = new Uint8Array(0);
 
 /** Endpoints of either kind, from creation to removal. `Captures` and `Retrievals` use them. */
@@ -56,6 +59,7 @@ export class Endpoints {
     private readonly limiter: Limiter,
     private readonly keys: KeyOpener,
     private readonly audit: Audit,
+    private readonly events: EndpointEvents,
     private readonly metering: Metering,
     private readonly randomId: RandomId,
     private readonly now: Clock,
@@ -106,11 +110,9 @@ export class Endpoints {
       const made = await this.crypto.createEndpoint({ params, blob, passphrase, policy, order });
       return made.kind === 'warm_miss' ? made : done({ ...made, key });
     });
-    await this.place(
-      { kid: sealed.key.kid, kind, nonce: this.randomId(), id },
-      sealed,
-      longEnd(common, createdAt),
-    );
+    const entry = { kid: sealed.key.kid, kind, nonce: this.randomId(), id };
+    await this.place(entry, sealed, longEnd(common, createdAt));
+    await this.events.requested(ctx, 'endpoint.created', entry);
     ctx.change = { kind: 'endpoint', id, digest: sealed.digest, isGone: false };
     this.metering.count(ctx, `${kind}_create`);
     return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
@@ -161,9 +163,11 @@ export class Endpoints {
       requireKey(ctx.account, user);
     }
     const change = await this.goneChange(id, stored);
-    if (!(await this.store.removeNow(aid, await this.entryOf(id, stored), this.now()))) {
+    const entry = await this.entryOf(id, stored);
+    if (!(await this.store.removeNow(aid, entry, this.now()))) {
       throw new VaultError('endpoint_not_found');
     }
+    await this.events.requested(ctx, 'endpoint.deleted', entry);
     ctx.change = change;
     this.metering.count(ctx, 'delete');
   }
@@ -276,10 +280,15 @@ export class Endpoints {
         // Entries of earlier versions and of restored copies may not be there.
         await this.store.noteEnd(aid, entry, end);
       }
+      const toldAt = policy && (await this.checkUses(aid, entry, stored, policy));
       if (removeAt > this.now()) {
-        return this.store.postpone(aid, entry, Math.min(removeAt, this.now() + CHECK_MS));
+        return this.store.postpone(aid, entry, Math.min(removeAt, toldAt ?? this.now() + CHECK_MS));
       }
       isExpired = stored.stoppedAt === undefined;
+      if (isExpired) {
+        // Before the removal: an event may be repeated, but must not be lost.
+        await this.events.expired(aid, entry);
+      }
       change = await this.goneChange(id, stored);
     }
     if ((await this.store.remove(aid, entry)) && isExpired) {
@@ -289,6 +298,26 @@ export class Endpoints {
         change,
       });
     }
+  }
+
+  /**
+   * Announces that an endpoint is used up, where a use was interrupted before it did. Returns the time to look again, ms since
+   * 1970, while one may be in flight.
+   */
+  private async checkUses(
+    aid: string,
+    entry: EndpointEntry,
+    { uses, usesDone, lastUseAt }: StoredEndpoint,
+    { maxUses }: EndpointPolicy,
+  ): Promise<number | undefined> {
+    if (maxUses === undefined || uses < maxUses || usesDone === 'told') {
+      return undefined;
+    }
+    if (usesDone < maxUses && lastUseAt + USE_MS > this.now()) {
+      return lastUseAt + USE_MS;
+    }
+    await this.events.usedUp(aid, entry);
+    return undefined;
   }
 }
 

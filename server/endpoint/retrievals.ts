@@ -91,7 +91,7 @@ export class Retrievals {
       }
       const showsData = input.token !== undefined || input.decrypt_all;
       const act = () => read(owner, endpoint, reference);
-      return await (showsData ? this.auth.use(endpoint, act) : act());
+      return await (showsData ? this.auth.use(owner, endpoint, act) : act());
     } catch (error) {
       const token = input.token ?? endpoint.policy.token;
       await this.auth.recordFailure(owner, endpoint, 'decrypt', token, error);

@@ -5,11 +5,13 @@ import { endpointEntry } from '../redis/records/registry.ts';
 import { scanByScore } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText } from '../redis/reply.ts';
 import createSealingKeyText from './create-sealing-key-1.lua' with { type: 'text' };
+import endUseText from './end-use-1.lua' with { type: 'text' };
 import giveBackUseText from './give-back-use-1.lua' with { type: 'text' };
 import indexText from './index-endpoint-3.lua' with { type: 'text' };
 import noteEndText from './note-end-2.lua' with { type: 'text' };
 import stopText from './stop-endpoint-1.lua' with { type: 'text' };
 import takeUseText from './take-use-1.lua' with { type: 'text' };
+import toldUsedUpText from './told-used-up-1.lua' with { type: 'text' };
 import unindexText from './unindex-endpoint-3.lua' with { type: 'text' };
 
 const stop = script(stopText);
@@ -17,7 +19,9 @@ const index = script(indexText);
 const unindex = script(unindexText);
 const noteEnd = script(noteEndText);
 const takeUse = script(takeUseText);
+const endUse = script(endUseText);
 const giveBackUse = script(giveBackUseText);
+const toldUsedUp = script(toldUsedUpText);
 const createSealingKey = script(createSealingKeyText);
 
 /** Endpoints that `ends` reads at once. */
@@ -42,6 +46,10 @@ export interface StoredEndpoint {
   readonly stoppedAt: number | undefined;
   /** How often it was used; only where uses are limited. */
   readonly uses: number;
+  /** Those of them that had their effect; `told` once the event of the last one was announced. */
+  readonly usesDone: number | 'told';
+  /** When the last use was begun, ms since 1970. */
+  readonly lastUseAt: number;
 }
 
 /** An endpoint to store; policy and wrap are encrypted. */
@@ -60,8 +68,8 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
 
   /** Returns an endpoint; undefined if it does not exist or its id is only reserved. */
   async read(id: string): Promise<StoredEndpoint | undefined> {
-    const [nonce, aid, policy, wrap, stopped, uses] = asList(
-      await this.redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x', 'u']),
+    const [nonce, aid, policy, wrap, stopped, uses, done, last] = asList(
+      await this.redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x', 'u', 'd', 't']),
     );
     return aid === null || aid === undefined
       ? undefined
@@ -72,13 +80,29 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
           wrap: asOptionalBytes(wrap),
           stoppedAt: stopped === null ? undefined : asCount(stopped),
           uses: uses === null ? 0 : asCount(uses),
+          usesDone: done === null ? 0 : asText(done) === 'told' ? 'told' : asCount(done),
+          lastUseAt: last === null ? 0 : asCount(last),
         };
   }
 
-  /** Counts a use before its effect; `used_up` if it had as many, `gone` if the endpoint is another one or none. */
-  async takeUse(id: string, nonce: string, usesMax: number) {
-    const reply = await this.redis.run(takeUse, [redisKeys.endpoint(id)], [nonce, usesMax]);
-    return asOneOf(reply, ['ok', 'used_up', 'gone']);
+  /**
+   * Counts a use before its effect. `last` if no more are left, `used_up` if none was left, `gone` if the endpoint is another one or
+   * none.
+   */
+  async takeUse(id: string, nonce: string, usesMax: number, nowMs: number) {
+    const reply = await this.redis.run(takeUse, [redisKeys.endpoint(id)], [nonce, usesMax, nowMs]);
+    return asOneOf(reply, ['ok', 'last', 'used_up', 'gone']);
+  }
+
+  /** Counts a use that had its effect; true for exactly one, by which all of them had theirs. */
+  async endUse(id: string, nonce: string, usesMax: number): Promise<boolean> {
+    const reply = await this.redis.run(endUse, [redisKeys.endpoint(id)], [nonce, usesMax]);
+    return asText(reply) === 'used_up';
+  }
+
+  /** Notes that the event of a used-up endpoint was announced. */
+  async noteUsedUp(id: string, nonce: string): Promise<void> {
+    await this.redis.run(toldUsedUp, [redisKeys.endpoint(id)], [nonce]);
   }
 
   /** Subtracts a use that had no effect. */

@@ -35,6 +35,12 @@ interface Delivery {
   readonly record: Uint8Array;
 }
 
+/** How deliveries go: events that wait for receivers, and subscriptions that are paused. */
+interface EventFigures {
+  readonly waiting: number;
+  readonly paused: number;
+}
+
 /** Queues deliveries, each once. */
 type Queue = (aid: string, deliveries: readonly Delivery[]) => Promise<void>;
 
@@ -50,15 +56,12 @@ const LOCK_MS = 30 * 60_000;
 const NOTICES = [30, 7, 1];
 const NO_BYTES = Buffer.alloc(0);
 
-/** The events of entries of a security log. Items have logs of their own. */
+/** The events of entries of a security log. Items have logs of their own, and endpoints announce theirs with their key. */
 const OF_ACTIONS: Readonly<Record<string, EventType>> = {
   'key.create': 'key.created',
   'key.change': 'key.changed',
   'key.delete': 'key.deleted',
   'key.recover': 'key.recovered',
-  'endpoint.create': 'endpoint.created',
-  'endpoint.delete': 'endpoint.deleted',
-  'endpoint.expire': 'endpoint.expired',
   'credential.create': 'credential.created',
   'credential.roll': 'credential.rolled',
   'credential.delete': 'credential.deleted',
@@ -80,10 +83,13 @@ export class Events {
   private running: Promise<void> | undefined;
   private isStopped = false;
   private hasFailed = false;
+  private hasLooked = false;
   /** Heads of security logs up to which all is read. */
   private readonly heads = new Map<string, string>();
   /** Times of the last look at all buckets, and at expiries. */
   private readonly looked = new Map<string, number>();
+  /** How the deliveries of each account go, as of the last look at all its buckets. */
+  private readonly figuresOf = new Map<string, EventFigures>();
 
   constructor(
     private readonly store: EventStore,
@@ -110,11 +116,20 @@ export class Events {
 
   /** Returns the most events that wait for a receiver of an account that answers. */
   async crowd(aid: string): Promise<number> {
-    const counts = (await this.receivers.live(aid)).map(async ({ id }) => {
-      const { failingMs, pausedMs } = await this.store.state(aid, id);
-      return failingMs === undefined && pausedMs === undefined ? this.store.waiting(aid, id) : 0;
-    });
-    return Math.max(0, ...(await Promise.all(counts)));
+    const states = await this.receivers.states(aid);
+    const answering = states.filter(({ failingMs, pausedMs }) => (failingMs ?? pausedMs) === undefined);
+    return Math.max(0, ...answering.map(({ waiting }) => waiting));
+  }
+
+  /** Returns how the deliveries of all accounts go, about half a minute old; undefined before the first round. */
+  figures(): EventFigures | undefined {
+    const all = [...this.figuresOf.values()];
+    return this.hasLooked
+      ? {
+          waiting: all.reduce((sum, { waiting }) => sum + waiting, 0),
+          paused: all.reduce((sum, { paused }) => sum + paused, 0),
+        }
+      : undefined;
   }
 
   /** Ends the round in flight early. */
@@ -136,7 +151,11 @@ export class Events {
 
   private async readAll(attempt: (work: Promise<void>) => Promise<unknown>): Promise<void> {
     const changed = Map.groupBy(this.itemStore.takeChanged(), ({ kid }) => kid);
-    for (const aid of await this.store.accounts()) {
+    const accounts = new Set(await this.store.accounts());
+    for (const aid of new Set(this.figuresOf.keys()).difference(accounts)) {
+      this.figuresOf.delete(aid);
+    }
+    for (const aid of accounts) {
       if (this.isStopped) {
         return;
       }
@@ -151,7 +170,17 @@ export class Events {
           await attempt(this.readBucket(watched, user, bucket));
         }
       }
+      await (isAll ? attempt(this.count(aid)) : undefined);
     }
+    this.hasLooked = true;
+  }
+
+  private async count(aid: string): Promise<void> {
+    const states = await this.receivers.states(aid);
+    this.figuresOf.set(aid, {
+      waiting: states.reduce((sum, { waiting }) => sum + waiting, 0),
+      paused: states.filter(({ pausedMs }) => pausedMs !== undefined).length,
+    });
   }
 
   /** Queues what the scripts that change items have added to the outbox of a bucket. */
@@ -187,9 +216,10 @@ export class Events {
       const opened = await Promise.all(
         elements.map((element) => this.receivers.openAnnounced(aid, element).catch(() => undefined)),
       );
+      const users = await this.store.keys(aid);
       await this.emit(
         watched,
-        opened.filter((one) => one !== undefined),
+        opened.filter((one) => one !== undefined).map((one) => withUser(one, users)),
       );
       await this.store.advanceAnnounced(aid, elements);
     }
@@ -236,13 +266,15 @@ export class Events {
   private async readRenewals(watched: Watched): Promise<void> {
     const { aid, live } = watched;
     const types = ['certificate.expiring', 'credential.expiring'];
-    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
-    if (!isWanted || !this.isDue(`renewals ${aid}`, RENEWALS_MS)) {
+    if (!this.isDue(`renewals ${aid}`, RENEWALS_MS)) {
       return;
     }
+    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
     const now = this.now();
     const from = (await this.store.position(aid, 'x')) ?? now;
-    const events = (await this.renewals(aid)).flatMap(({ kind, id, expires_at }) =>
+    // The position moves in any case: a later subscription is not told what was due before it.
+    const renewals = isWanted ? await this.renewals(aid) : [];
+    const events = renewals.flatMap(({ kind, id, expires_at }) =>
       NOTICES.flatMap((days): Announced[] => {
         const at = Date.parse(expires_at) - days * DAY_MS;
         const seed = `expiring ${kind} ${id} ${expires_at} ${days}`;
@@ -313,6 +345,12 @@ function itemEventOf(change: ItemChange, user: string): Announced {
     expires_at: expiresAtMs === undefined ? undefined : formatExpiry(expiresAtMs),
   };
   return { event: { id, type: `item.${what}`, created_at: new Date(timeMs).toISOString(), data } };
+}
+
+/** Adds the name of the key that an announced event is about. */
+function withUser({ event, only, kid }: Announced, users: ReadonlyMap<string, string>): Announced {
+  const user = kid === undefined ? undefined : users.get(kid);
+  return user === undefined ? { event, only } : { event: { ...event, data: { user, ...event.data } }, only };
 }
 
 /** Adds the account as the actor of an event that names none. */

@@ -8,15 +8,14 @@ import { Secret } from '../core/secret.ts';
 import { type Crypto, openJson, sealJson } from '../crypto/client.ts';
 import type { NamedRecord } from '../redis/records/named.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import type { EventStore } from './store.ts';
+import type { EventStore, SubscriptionState } from './store.ts';
 
 const CACHED_MAX = 10_000;
 const CACHED_MS = 60_000;
 /** A receiver of which no call has succeeded for so long is paused. */
 const FAILING_MS = 3 * 24 * 60 * 60 * 1_000;
-/** The shortest and longest wait behind a call to a receiver that fails, and the part of it for each event that waits. */
+/** The shortest wait behind a call to a receiver that fails, and the part of the longest for each delivery that is queued. */
 const WAIT_MS = 1_000;
-const WAIT_MS_MAX = 60 * 60 * 1_000;
 const WAIT_EACH_MS = 36;
 /** The kind of the records of events that no log has. */
 const ANNOUNCED = 'announced event';
@@ -57,6 +56,8 @@ export interface Announced {
   readonly event: VaultEvent;
   /** The only subscription that gets it; undefined for all that have its type. */
   readonly only?: string | undefined;
+  /** The id of the vault key that it is about, whose name the event gets. */
+  readonly kid?: string | undefined;
 }
 
 /** Receivers of events: the subscriptions as they are now, and how calls to them go. */
@@ -102,6 +103,16 @@ export class Receivers {
     return found.filter((one) => one !== undefined);
   }
 
+  /** Returns how deliveries to the subscriptions of an account that have not ended go. */
+  async states(aid: string): Promise<readonly (SubscriptionState & { readonly waiting: number })[]> {
+    return Promise.all(
+      (await this.live(aid)).map(async ({ id }) => ({
+        ...(await this.store.state(aid, id)),
+        waiting: await this.store.waiting(aid, id),
+      })),
+    );
+  }
+
   /** Returns the URLs of an account's subscriptions by id. */
   async urls(aid: string): Promise<ReadonlyMap<string, string>> {
     const records = await this.store.readAll(aid);
@@ -124,8 +135,8 @@ export class Receivers {
   }
 
   /**
-   * Begins a call of a receiver. Of one that fails there is one call at a time: any other gets the ms to wait, the longer the more
-   * events wait, so that a dead receiver costs nobody else. `release` must follow, unless a wait is returned.
+   * Begins a call of a receiver. Of one that fails there is one call at a time: any other gets the ms to wait, the longer the more are
+   * queued, so that a dead receiver costs nobody else. `release` must follow, unless a wait is returned.
    */
   async acquire(aid: string, id: string): Promise<number | undefined> {
     const name = `${aid} ${id}`;
@@ -137,8 +148,8 @@ export class Receivers {
       this.probed.add(name);
       return undefined;
     }
-    const waiting = await this.store.waiting(aid, id);
-    const longestMs = Math.min(WAIT_MS_MAX, WAIT_MS + waiting * WAIT_EACH_MS);
+    const queued = await this.store.queued(aid, id);
+    const longestMs = WAIT_MS + queued * WAIT_EACH_MS;
     return Math.ceil(WAIT_MS + this.random() * (longestMs - WAIT_MS));
   }
 
@@ -154,15 +165,21 @@ export class Receivers {
   async announce(
     aid: string,
     seed: string,
-    { type, data }: { readonly type: VaultEvent['type']; readonly data: EventData },
-    only?: string,
+    {
+      type,
+      data,
+      ...about
+    }: Omit<Announced, 'event'> & {
+      readonly type: VaultEvent['type'];
+      readonly data: EventData;
+    },
   ): Promise<string> {
     const id = eventIdOf(aid, seed);
     const isWanted =
-      only !== undefined || (await this.live(aid)).some(({ types }) => hasEventType(types, type));
+      about.only !== undefined || (await this.live(aid)).some(({ types }) => hasEventType(types, type));
     if (isWanted) {
       const event: VaultEvent = { id, type, created_at: new Date(this.now()).toISOString(), data };
-      await this.store.announce(aid, await sealJson(this.crypto, aid, ANNOUNCED, '', { event, only }));
+      await this.store.announce(aid, await sealJson(this.crypto, aid, ANNOUNCED, '', { event, ...about }));
     }
     return id;
   }

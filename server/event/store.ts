@@ -99,6 +99,11 @@ export class EventStore extends NamedStore {
     return asCount(await this.redis.command('ZCARD', [redisKeys.waitingEvents(aid, id)]));
   }
 
+  /** Returns the number of deliveries to a subscription in the queue; the others wait in store, see `create-events`. */
+  async queued(aid: string, id: string): Promise<number> {
+    return asCount(await this.redis.command('ZCOUNT', [redisKeys.waitingEvents(aid, id), '(0', '+inf']));
+  }
+
   /** Records that a call has failed, unless one before has. */
   async noteFailure(aid: string, id: string, nowMs: number): Promise<void> {
     await this.redis.write('HSETNX', [redisKeys.eventState(aid), `f:${id}`, nowMs]);
@@ -197,7 +202,11 @@ export class EventStore extends NamedStore {
         await this.redis.write('UNLINK', [redisKeys.eventOutbox(bucket)]);
       }
     }
-    await this.redis.write('UNLINK', [redisKeys.accountOutbox(aid), redisKeys.eventKeys(aid)]);
+    await this.redis.write('UNLINK', [
+      redisKeys.accountOutbox(aid),
+      redisKeys.eventKeys(aid),
+      redisKeys.eventState(aid),
+    ]);
     await this.leave(aid);
   }
 

@@ -108,7 +108,7 @@ export class Subscriptions {
   /** Sends a test event, and returns its id. Rejects with `subscription_not_found`. */
   async test({ account: { aid } }: AccountContext, id: string): Promise<string> {
     await this.find(aid, id);
-    return this.receivers.announce(aid, `test ${this.randomId()}`, { type: 'test', data: {} }, id);
+    return this.receivers.announce(aid, `test ${this.randomId()}`, { type: 'test', data: {}, only: id });
   }
 
   /** Removes subscriptions that have ended, and completes what was interrupted, or is missing after a restore. */

@@ -62,9 +62,11 @@ export class ProxyJobs {
   /** Stores deliveries of events, as far as their subscriptions have room, and puts them into the queue. */
   async acceptEvents(aid: string, jobs: readonly NewEventJob[]): Promise<void> {
     const places = await this.store.createEvents(aid, jobs, this.now());
-    for (const [i, { id }] of jobs.entries()) {
+    for (const [i, { id, subscription }] of jobs.entries()) {
       const place = places[i];
-      if (place !== undefined) {
+      if (place === 'paused') {
+        this.recordEvent('event_subscription_paused', { subscription, because: 'full' });
+      } else if (place !== undefined) {
         this.wake(aid, id, place);
       }
     }
@@ -84,7 +86,10 @@ export class ProxyJobs {
     void retry();
   }
 
-  /** Puts every job of an account into the queue; jobs that are in it stay as they are. */
+  /**
+   * Puts every job of an account into the queue; jobs that are in it stay as they are. Of deliveries that wait in store at least one
+   * for each subscription, so that a receiver that is back is noticed.
+   */
   async resume(aid: string): Promise<void> {
     let place = 0;
     for await (const ids of this.store.list(aid)) {
@@ -92,6 +97,16 @@ export class ProxyJobs {
         place += 1;
         await this.queue.add(`${aid}.${id}`, { place });
       }
+    }
+    for (const subscription of await this.store.subscriptions(aid)) {
+      await this.refill(aid, subscription, 1);
+    }
+  }
+
+  /** Puts deliveries of a subscription that wait in store into the queue, at least `least`, and as many as it has room for. */
+  private async refill(aid: string, subscription: string, least = 0): Promise<void> {
+    for (const [i, id] of (await this.store.nextEvents(aid, subscription, least)).entries()) {
+      this.wake(aid, id, i + 1);
     }
   }
 
@@ -143,6 +158,9 @@ export class ProxyJobs {
           return earlyMs;
         }
         const nextMs = stored && (await this.steps[stored.phase]({ aid, id }, stored));
+        if (stored?.subscription !== undefined) {
+          await this.refill(aid, stored.subscription);
+        }
         if (nextMs !== 0) {
           return nextMs;
         }

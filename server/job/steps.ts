@@ -308,8 +308,9 @@ export class JobSteps {
     if (hasFailed && stored.phase !== 'event') {
       const { actor, token, reference } = summary ?? {};
       const data = { id, token, reference, actor };
+      const { kid } = stored;
       // Before the end is recorded: an event may be repeated, but must not be lost.
-      await withRetries(() => this.receivers.announce(aid, `job ${id}`, { type: 'job.failed', data }));
+      await withRetries(() => this.receivers.announce(aid, `job ${id}`, { type: 'job.failed', data, kid }));
     }
     const end = { nowMs: this.now(), isDelivered, entry };
     await withRetries(() => this.store.finish(aid, id, flight, end));

@@ -52,6 +52,8 @@ export interface GaugeSources {
   readonly isSadRewritten: () => boolean | undefined;
   /** On the server that delivers access events: true if its last round has delivered all, and the number of waiting logs. */
   readonly sink: () => { readonly isOk?: boolean | undefined; readonly backlog?: number | undefined };
+  /** Over all accounts; undefined before the first look. */
+  readonly events: () => { readonly waiting: number; readonly paused: number } | undefined;
 }
 
 /** Values that only Redis knows; undefined while they are unknown. */
@@ -110,7 +112,7 @@ function addLabelledGauge(
 
 /** Gauges of this process; reading them costs nothing. */
 function addProcessGauges(registry: Registry, sources: GaugeSources): void {
-  const { threads, jobs, work, isRedisConnected, isSadRewritten, sink } = sources;
+  const { threads, jobs, work, isRedisConnected, isSadRewritten, sink, events } = sources;
   const add = addGauge.bind(undefined, registry, 'sum');
   const addFlag = addGauge.bind(undefined, registry, 'min');
   add('vault_worker_threads_alive', 'Worker threads that accept jobs.', () => threads().threadsAlive);
@@ -129,6 +131,20 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
     'vault_audit_sink_backlog',
     'Logs with entries that the sink has not got.',
     () => sink().backlog,
+  );
+  addGauge(
+    registry,
+    'max',
+    'vault_event_deliveries_waiting',
+    'Events that wait for their receivers, over all accounts.',
+    () => events()?.waiting,
+  );
+  addGauge(
+    registry,
+    'max',
+    'vault_event_subscriptions_paused',
+    'Subscriptions whose new events are left out, over all accounts.',
+    () => events()?.paused,
   );
   add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', () =>
     jobs.inFlight(),

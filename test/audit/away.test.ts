@@ -1,11 +1,19 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
+import { keyOf } from '../../server/redis/records/name.ts';
+import { RECORD_KINDS } from '../../server/redis/records/registry.ts';
 import { entriesOf, lineOf } from '../helpers/audit.ts';
 import { basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
-/** Every key but those of security logs. */
-const ALL_BUT_LOGS = ['~{a:*}[^l]*', '~{v*', '~{acc*', '~{f:*', '~{d:*', '~{e:*', '~{h:*', '~{b*', '~{*.*}*'];
+/** Patterns of every key but those of security logs. */
+const ALL_BUT_LOGS = Object.entries(RECORD_KINDS)
+  .filter(([kind]) => kind !== 'auditChain' && kind !== 'auditChains')
+  .map(([, { name }]) =>
+    name.scope === 'bucket'
+      ? `~${name.make({ kid: '*', number: 0 }, '*').replace('.0}', '.*}')}`
+      : `~${keyOf(name, '*', '*')}${name.scope === 'id' ? '*' : ''}`,
+  );
 
 // What could not be written waits in one server, in its order.
 const vault = await openTestVault({ alone: true });

@@ -34,6 +34,8 @@ test('an id is reserved for one, for a minute, and then kept by its endpoint', a
     ...RECORDS,
     stoppedAt: undefined,
     uses: 0,
+    usesDone: 0,
+    lastUseAt: 0,
   });
 });
 

@@ -2,16 +2,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { webhooks } from '../../sdk/index.ts';
 import type { EventWebhook } from '../../sdk/transport/types.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
 import { openProxyVault } from '../helpers/proxy.ts';
 import { type Act, startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import type { TestVault } from '../helpers/vault.ts';
-import { createReceiver, expectedSignature, type Receiver } from '../helpers/webhook.ts';
+import { createReceiver, expectedSignature } from '../helpers/webhook.ts';
+import { type Shown, shown, subscribe, typesOf } from './subscribed.ts';
 
 const CARD = { card_number: '4111111111111111', holder: 'Ada' };
 const POLL_MS = 10;
 const DAY_MS = 86_400_000;
+/** More than the queue has of a subscription at once. */
+const MANY = 400;
 
 let vault: TestVault;
 let party: ThirdParty;
@@ -26,45 +30,16 @@ afterAll(async () => {
   party.stop();
 });
 
-interface Shown {
-  readonly id: string;
-  readonly types: readonly string[];
-  readonly waiting: number;
-  readonly failing_since?: string;
-  readonly paused_since?: string;
-  readonly paused_because?: string;
-  readonly left_out?: number;
-}
-
-async function subscribe(
-  account: AccountClient,
-  receiver: Receiver,
-  types: readonly string[],
-  more: object = {},
-): Promise<Shown> {
-  const body = { ...receiver.webhook, types, ...more };
-  const made = await account.send('POST', '/event/subscription', { body });
-  expect(made.outcome).toBe('200');
-  return made.as<Shown>();
-}
-
-async function shown(account: AccountClient, id: string): Promise<Shown> {
-  return (await account.send('GET', `/event/subscription/${id}`)).as<Shown>();
-}
-
 function round(at = vault): Promise<void> {
   return at.opened.services.events.round();
 }
 
-/** Waits until a receiver has had so many different events; gives their types. */
-async function typesOf(receiver: Receiver, count: number): Promise<readonly unknown[]> {
-  const distinct = (): readonly (readonly [unknown, unknown])[] => [
-    ...new Map(receiver.events().map(({ json }) => [json['id'], json['type']])),
-  ];
-  while (distinct().length < count) {
-    await Bun.sleep(POLL_MS);
-  }
-  return distinct().map(([, type]) => type);
+/** Stores items, each with another number. */
+async function storeMany(account: AccountClient, user: string, count: number): Promise<void> {
+  const items = Array.from({ length: count }, (_, n) => ({ data: { number: String(5_000_000 + n) } }));
+  const body = { user, items };
+  const answer = await account.send('POST', '/vault/batch', { passphrase: PASSPHRASE, body });
+  expect(answer.outcome).toBe('200');
 }
 
 async function newAccount(...acts: Act[]) {
@@ -304,6 +279,58 @@ describe('a receiver that fails', () => {
     );
   });
 
+  test('has few deliveries in the queue, whatever waits, and gets all once it is back', async () => {
+    let status = 500;
+    const { account, receiver } = await newAccount(() => status);
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    await account.store('u', CARD);
+    await round();
+    while ((await shown(account, id)).failing_since === undefined) {
+      await Bun.sleep(POLL_MS);
+    }
+    await storeMany(account, 'u', MANY - 1);
+    await round();
+    const waiting = redisKeys.waitingEvents(account.aid, id);
+    expect(await vault.raw.zcard(waiting)).toBeGreaterThanOrEqual(MANY - 1);
+    expect(await vault.raw.zcount(waiting, '(0', '+inf')).toBeLessThanOrEqual(4);
+    status = 200;
+    expect(await typesOf(receiver, MANY)).toEqual(Array(MANY).fill('item.created'));
+    while ((await shown(account, id)).waiting > 0) {
+      await Bun.sleep(POLL_MS);
+    }
+  });
+
+  test('that has as many waiting deliveries as the queue does not take is looked after by the sweep', async () => {
+    const { account, receiver } = await newAccount();
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    // As a restored copy has them, or servers that have died: none is in the queue.
+    await vault.raw.hset(redisKeys.eventState(account.aid), `f:${id}`, Date.now());
+    const key = redisKeys.waitingEvents(account.aid, id);
+    await vault.raw.zadd(key, 1, 'a', 1, 'b', 1, 'c', 1, 'd');
+    await storeMany(account, 'u', 8);
+    await round();
+    await vault.raw.zrem(key, 'a', 'b', 'c', 'd');
+    expect(await vault.raw.zcount(key, '-inf', '(0')).toBe(8);
+    expect(receiver.events()).toHaveLength(0);
+    await vault.opened.services.jobs.resume(account.aid);
+    expect(await typesOf(receiver, 8)).toEqual(Array(8).fill('item.created'));
+  });
+
+  test('of a deleted subscription leaves no delivery', async () => {
+    const { account, receiver } = await newAccount(500);
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    await storeMany(account, 'u', 300);
+    await round();
+    const directory = redisKeys.eventJobDirectory(account.aid);
+    expect(await vault.raw.zcard(directory)).toBe(300);
+    await account.send('DELETE', `/event/subscription/${id}`);
+    while ((await vault.raw.zcard(directory)) > 0) {
+      await vault.opened.services.jobs.resume(account.aid);
+      await Bun.sleep(POLL_MS);
+    }
+    expect(await vault.raw.zcard(redisKeys.waitingEvents(account.aid, id))).toBe(0);
+  });
+
   test('is paused after three days, says so, and resumes when it is replaced', async () => {
     const { account, receiver } = await newAccount(500);
     const { id } = await subscribe(account, receiver, ['item.created'], { max_attempts: 1 });
@@ -319,9 +346,11 @@ describe('a receiver that fails', () => {
       while ((await shown(account, id)).paused_since === undefined) {
         await Bun.sleep(POLL_MS);
       }
+      // The second store was before the pause, or after it.
+      const { left_out: before = 0 } = await shown(account, id);
       await account.store('u', { ...CARD, card_number: '378282246310005' });
       await round();
-      expect(await shown(account, id)).toMatchObject({ paused_because: 'failing', left_out: 1 });
+      expect(await shown(account, id)).toMatchObject({ paused_because: 'failing', left_out: before + 1 });
       const body = { ...receiver.webhook, types: ['item.created'] };
       const resumed = await account.send('PUT', `/event/subscription/${id}`, { body });
       expect(resumed.as<Shown>().paused_since).toBeUndefined();
@@ -344,6 +373,18 @@ describe('a receiver that fails', () => {
     await account.store('u', CARD);
     await round();
     expect(await shown(account, id)).toMatchObject({ paused_because: 'full', left_out: 1, waiting: 100_000 });
+    await account.store('u', { ...CARD, card_number: '5555555555554444' });
+    await vault.opened.services.events.round(true);
+    expect((await shown(account, id)).left_out).toBe(2);
+    expect(vault.events.filter((event) => event['subscription'] === id)).toMatchObject([
+      { event: 'event_subscription_paused', because: 'full' },
+    ]);
+    const figures = vault.opened.services.events.figures();
+    expect(figures?.paused).toBeGreaterThanOrEqual(1);
+    expect(figures?.waiting).toBeGreaterThanOrEqual(100_000);
+    expect((await account.send('DELETE', `/event/subscription/${id}`)).outcome).toBe('200');
+    await vault.opened.services.events.round(true);
+    expect(vault.opened.services.events.figures()?.waiting).toBeLessThan(100_000);
     expect(receiver.events()).toHaveLength(0);
   });
 });

@@ -67,6 +67,7 @@ export async function renderAll(): Promise<string> {
     jobs: { queued: async () => 0, inFlight: () => 0 },
     isSadRewritten: () => true,
     sink: () => ({ isOk: true, backlog: 0 }),
+    events: () => ({ waiting: 0, paused: 0 }),
     work: () => ({ write: idle, read: idle, list: idle, open: idle, page: idle, unlock: idle, guess: idle }),
   });
   const text = await metrics.render();

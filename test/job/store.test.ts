@@ -14,6 +14,7 @@ const FRESH = {
   kid: 'kid',
   nextMs: undefined,
   outcome: undefined,
+  subscription: undefined,
 } as const;
 const ENDED = { entry: undefined, nextMs: 0 } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;

@@ -30,6 +30,7 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
     jobs: { queued: async () => 7, inFlight: () => busy },
     isSadRewritten: () => busy > 1,
     sink: () => ({ isOk: true, backlog: 0 }),
+    events: () => ({ waiting: 0, paused: 0 }),
     work: () => ({ ...IDLE_WORK, read: { used: busy, waiting: 1 }, page: { used: 1, waiting: busy } }),
   });
   for (const seconds of requests) {

@@ -19,7 +19,9 @@ import createEventsText from './create-events-3.lua' with { type: 'text' };
 import createJobText from './create-job-2.lua' with { type: 'text' };
 import endAttemptText from './end-attempt-1.lua' with { type: 'text' };
 import finishJobText from './finish-job-4.lua' with { type: 'text' };
+import nextEventsText from './next-events-2.lua' with { type: 'text' };
 import prelude from './prelude.lua' with { type: 'text' };
+import queuedEventsText from './queued-events-1.lua' with { type: 'text' };
 import removeJobText from './remove-job-2.lua' with { type: 'text' };
 import removeJobsText from './remove-jobs-1.lua' with { type: 'text' };
 import removeKeyJobsText from './remove-key-jobs-1.lua' with { type: 'text' };
@@ -29,6 +31,8 @@ import trimJobsText from './trim-jobs-1.lua' with { type: 'text' };
 
 const createJob = script(createJobText);
 const createEvents = script(createEventsText);
+const nextEvents = script(nextEventsText);
+const queuedEvents = script(queuedEventsText);
 const startAttempt = script(prelude, beginAttemptText);
 const endAttempt = script(prelude, endAttemptText);
 const startReport = script(prelude, startReportText);
@@ -43,6 +47,12 @@ const removeJobs = script(removeJobsText);
 export const JOBS_MAX = 100_000;
 /** Deliveries of events that wait for one subscription. */
 const WAITING_EVENTS_MAX = 100_000;
+/**
+ * Deliveries of a subscription in the queue at once, which are those that a server runs and lets wait, and while its receiver fails:
+ * others wait in store and cost nothing.
+ */
+const EVENTS_QUEUED = 24;
+const FAILING_EVENTS_QUEUED = 4;
 /** Deliveries of events of an account that have ended and are listed, of all its subscriptions. */
 const ENDED_EVENTS_MAX = 10_000;
 
@@ -164,6 +174,8 @@ export interface StoredJob {
   readonly nextMs: number | undefined;
   /** The outcome of its request; undefined before it is known, and for a capture. */
   readonly outcome: JobOutcome | undefined;
+  /** The id of the subscription of a delivery. */
+  readonly subscription: string | undefined;
 }
 
 /** The operation as which an attempt is billed, in a month (`YYYY-MM`). */
@@ -189,13 +201,14 @@ export class JobStore {
 
   /**
    * Stores deliveries of events, each unless it is stored already. Its subscription is paused instead where too many wait for it,
-   * and what a paused one leaves out is counted. Returns the number of jobs that wait for the subscription of each stored one.
+   * and what a paused one leaves out is counted. Returns the place in the queue of each one that has one, and `paused` for one that
+   * has paused its subscription.
    */
   async createEvents(
     aid: string,
     jobs: readonly NewEventJob[],
     nowMs: number,
-  ): Promise<readonly (number | undefined)[]> {
+  ): Promise<readonly (number | 'paused' | undefined)[]> {
     const keys = [
       redisKeys.eventState(aid),
       redisKeys.eventJobDirectory(aid),
@@ -207,15 +220,28 @@ export class JobStore {
       redisKeys.waitingEvents(aid, ''),
     ];
     const rest = jobs.flatMap(({ id, subscription, record }) => [id, subscription, record]);
-    const args = [nowMs, WAITING_EVENTS_MAX, ENDED_EVENTS_MAX, ...prefixes, ...rest];
-    const places = asList(await this.redis.run(createEvents, keys, args)).map(asCount);
-    return places.map((place) => (place === 0 ? undefined : place));
+    const limits = [WAITING_EVENTS_MAX, ENDED_EVENTS_MAX, EVENTS_QUEUED, FAILING_EVENTS_QUEUED];
+    const args = [nowMs, ...limits, ...prefixes, ...rest];
+    const places = asList(await this.redis.run(createEvents, keys, args)).map(Number);
+    return places.map((place) => (place < 0 ? 'paused' : place === 0 ? undefined : place));
+  }
+
+  /** Lists ids of the account's subscriptions. */
+  async subscriptions(aid: string): Promise<readonly string[]> {
+    return asList(await this.redis.command('HKEYS', [redisKeys.subscriptions(aid)])).map(asText);
+  }
+
+  /** Takes deliveries of a subscription that wait in store for the queue, at least `least` of them. Returns their ids. */
+  async nextEvents(aid: string, subscription: string, least = 0): Promise<readonly string[]> {
+    const keys = [redisKeys.eventState(aid), redisKeys.waitingEvents(aid, subscription)];
+    const args = [subscription, EVENTS_QUEUED, least];
+    return asList(await this.redis.run(nextEvents, keys, args)).map(asText);
   }
 
   async read(aid: string, id: string): Promise<StoredJob | undefined> {
-    const names = ['p', 'r', 'n', 'f', 'o', 'l', 'i', 'x', 'v'];
+    const names = ['p', 'r', 'n', 'f', 'o', 'l', 'i', 'x', 'v', 's'];
     const fields = asList(await this.redis.command('HMGET', [keyOf(aid, id, false), ...names]));
-    const [phase, record, attempts, flight, sent, last, kid, next, outcome] = fields;
+    const [phase, record, attempts, flight, sent, last, kid, next, outcome, waiting] = fields;
     return phase === null && record === null
       ? undefined
       : {
@@ -228,6 +254,8 @@ export class JobStore {
           kid: kid === null ? undefined : asText(kid),
           nextMs: next === null ? undefined : asAttempts(next),
           outcome: oneOf(outcome, OUTCOMES),
+          subscription:
+            waiting === null ? undefined : asText(waiting).slice(redisKeys.waitingEvents(aid, '').length),
         };
   }
 
@@ -363,10 +391,17 @@ export class JobStore {
     return isOk(await this.redis.run(removeJob, openKeysOf(aid, id), [id, flight, RESERVED_MS]));
   }
 
-  /** Lists ids of the account's jobs, oldest first, deliveries of events last, in chunks. Jobs may be added and removed at the same time. */
+  /**
+   * Lists ids of the account's jobs, oldest first, in chunks, and of those deliveries of events that do not wait in store. Jobs may be
+   * added and removed at the same time.
+   */
   async *list(aid: string): AsyncGenerator<readonly string[], void, void> {
     yield* scanByScore(this.redis, redisKeys.jobDirectory(aid), LIST_STEP);
-    yield* scanByScore(this.redis, redisKeys.eventJobDirectory(aid), LIST_STEP);
+    const prefixes = [redisKeys.eventJob(aid, ''), redisKeys.waitingEvents(aid, '')];
+    for await (const ids of scanByScore(this.redis, redisKeys.eventJobDirectory(aid), LIST_STEP)) {
+      const args = [...prefixes, ...ids];
+      yield asList(await this.redis.run(queuedEvents, [redisKeys.subscriptions(aid)], args)).map(asText);
+    }
   }
 
   /** Removes the jobs of a key, in every phase, in chunks, and yields their ids. */

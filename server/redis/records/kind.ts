@@ -71,11 +71,12 @@ export interface Listed {
  * - `whole`: as one value, with others of its account or of the vault; in a bucket it is a hash and copied in parts.
  *   The key of an account is removed with the account
  * - `directory`: before the keys that it contains
+ * - `deliveries`: like `directory`, but after the vault keys and the outboxes of their changes, which move into it
  * - `listed`: after its directory, if the directory contains it
  * - `scanned`: before all other keys, found by its name, if it expires
  * - `own`: by a specific procedure of the backup, because its order or content matters
  */
-type Backup = 'none' | 'whole' | 'directory' | 'listed' | 'scanned' | 'own';
+type Backup = 'none' | 'whole' | 'directory' | 'deliveries' | 'listed' | 'scanned' | 'own';
 
 /** One kind of key in Redis, with all that maintenance needs to know. */
 export interface RecordKind {

@@ -273,7 +273,7 @@ export const RECORD_KINDS = {
     backup: 'listed',
   },
   /** Sorted sets and hashes: the same for deliveries of events, which take no room of other jobs. */
-  eventJobDirectory: { name: eventJobDirectory, backup: 'directory' },
+  eventJobDirectory: { name: eventJobDirectory, backup: 'deliveries' },
   eventJob: {
     name: accountNames('o:'),
     sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
@@ -281,7 +281,7 @@ export const RECORD_KINDS = {
     check: jobFlaw,
     backup: 'listed',
   },
-  endedEventJobDirectory: { name: endedEventJobDirectory, backup: 'directory' },
+  endedEventJobDirectory: { name: endedEventJobDirectory, backup: 'deliveries' },
   endedEventJob: {
     name: accountNames('p:'),
     sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
@@ -289,8 +289,11 @@ export const RECORD_KINDS = {
     check: jobFlaw,
     backup: 'listed',
   },
-  /** Sorted set: deliveries that wait for a subscription, by their time of creation, in ms. */
-  waitingEvents: { name: accountNames('ew:'), backup: 'none' },
+  /**
+   * Sorted set: deliveries that wait for a subscription, by their time of creation, in ms; negative while they wait in store, 1e15 more
+   * after a call has failed.
+   */
+  waitingEvents: { name: accountNames('ew:'), backup: 'own' },
   /** Hash: id -> sealed event subscription. */
   subscriptions: { name: accountName('es'), sealed: entriesOf('event subscription'), backup: 'whole' },
   /**
@@ -298,11 +301,11 @@ export const RECORD_KINDS = {
    * to which expiries were told, and of a subscription `f:ID` since when its receiver fails, `p:ID` since when it is paused, `w:ID`
    * why, `l:ID` events that were left out.
    */
-  eventState: { name: accountName('ev'), backup: 'whole' },
+  eventState: { name: accountName('ev'), backup: 'own' },
   /** Hash: key id -> its name, of keys whose buckets keep events. The sweep adds those of a restored copy. */
   eventKeys: { name: accountName('ek'), backup: 'none' },
   /** List: sealed events of an account that no log has, until they are queued. */
-  accountOutbox: { name: accountName('eo'), backup: 'none' },
+  accountOutbox: { name: accountName('eo'), backup: 'own' },
   /** Set: ids of accounts that have subscriptions. The sweep adds those of a restored copy. */
   eventAccounts: { name: vaultName('events'), backup: 'none' },
   /** Prefix of the keys of the job queue; all in one slot. */
@@ -324,7 +327,7 @@ export const RECORD_KINDS = {
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),
-    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u', 'd', 't'),
     listed: {
       directory: endpointDirectory,
       order: 'score',
@@ -398,7 +401,7 @@ export const RECORD_KINDS = {
   /** List: entries of removed logs that were not delivered, see `outbox-prelude.lua`. */
   outbox: { name: bucketName('o'), backup: 'none' },
   /** List: changes of items, until their events are queued, see `bucket-prelude.lua`. */
-  eventOutbox: { name: bucketName('w'), backup: 'none' },
+  eventOutbox: { name: bucketName('w'), backup: 'own' },
   /** Hash: day and operation -> count, until it is added to those of the account. A backup adds it first. */
   counts: { name: bucketName('n'), backup: 'none' },
   /** Hash: counts on their way to those of the account, and their `id`. */
