@@ -2,6 +2,7 @@ import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { languageOf } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { List } from '../ui/list.tsx';
 import { Screen } from '../ui/parts.tsx';
@@ -28,7 +29,7 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
         columns={[
           { title: T.forms.id, cell: ({ id }) => <code>{id}</code> },
           { title: T.forms.type, cell: ({ form_type }) => T.forms.types[form_type] },
-          { title: T.forms.names.locale, cell: ({ locale }) => locale },
+          { title: T.forms.names.locale, cell: ({ locale }) => (locale ? languageOf(locale) : '') },
         ]}
         actions={({ id }) => (
           <>

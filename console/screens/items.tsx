@@ -8,7 +8,7 @@ import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Opener } from '../ui/dialog.tsx';
 import { Export } from '../ui/export.tsx';
-import { Filter, KEYS_SHOWN, useKeyField } from '../ui/fields.tsx';
+import { Filter, KEYS_SHOWN, keyFilter, useKeyField } from '../ui/fields.tsx';
 import { type Field, Form, pairsOf } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Badge, Screen, Short, Time } from '../ui/parts.tsx';
@@ -25,19 +25,13 @@ const WORD_MAX = 24;
 export const SEARCH: Field = { name: 'q', label: T.items.search };
 
 function Filters({ keyField, params }: { readonly keyField: Field; readonly params: Route['params'] }) {
-  const { options } = keyField;
   return (
     <Filter
       screen="items"
       params={params}
       fields={[
         SEARCH,
-        {
-          ...{ ...keyField, required: false },
-          ...(options && {
-            options: [['', T.all] as const, ...options.filter(([user]) => user !== '')],
-          }),
-        },
+        keyFilter(keyField),
         ...TIMES.map((name): Field => ({ name, label: T.items[name], kind: 'datetime-local' })),
         {
           ...{ name: 'metadata', label: T.items.metadata, kind: 'textarea', hint: T.items.metadataHint },
@@ -220,15 +214,33 @@ export function ItemsScreen({ session, params }: ScreenProps) {
           },
           {
             title: T.items.reference,
-            cell: ({ reference = '' }) =>
-              reference.length > WORD_MAX ? reference : <span class="short">{reference}</span>,
+            cell: (item) => (
+              <div>
+                {(item.reference ?? '').length > WORD_MAX ? (
+                  item.reference
+                ) : (
+                  <span class="short">{item.reference}</span>
+                )}
+                {item.metadata && <p class="hint">{metadataOf(item)}</p>}
+              </div>
+            ),
           },
-          { title: T.items.card, cell: cardOf },
+          { title: T.items.card, cell: (item) => <span class="short">{cardOf(item)}</span> },
           { title: T.items.cardExpiry, cell: (item) => <CardExpiry of={item} /> },
           ...(user === undefined ? [{ title: T.key, cell: (item: ListedItem) => item.user }] : []),
-          { title: T.items.stored, cell: ({ stored_at }) => <Time at={stored_at} /> },
-          { title: T.items.expiry, cell: ({ expires_at }) => <Time at={expires_at} /> },
-          { title: T.items.metadata, cell: metadataOf },
+          {
+            title: T.items.stored,
+            cell: ({ stored_at, expires_at }) => (
+              <div>
+                <Time at={stored_at} />
+                {expires_at && (
+                  <p class="hint">
+                    {T.items.expiry} <Time at={expires_at} />
+                  </p>
+                )}
+              </div>
+            ),
+          },
         ]}
       />
     </Screen>

@@ -5,11 +5,12 @@ import { linkTo } from '../app/route.ts';
 import { jobKinds, jobStatuses } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { KINDS as KIND_WORDS, STATUSES as STATUS_WORDS } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { Export, rowsOf } from '../ui/export.tsx';
-import { choice, Filter } from '../ui/fields.tsx';
+import { choice, Filter, Periods } from '../ui/fields.tsx';
 import { List, Table } from '../ui/list.tsx';
-import { Badge, Facts, Loaded, Panel, Screen, Short, Time } from '../ui/parts.tsx';
+import { Badge, Facts, Loaded, Panel, Screen, Short, Time, Word } from '../ui/parts.tsx';
 
 const STATUSES = jobStatuses();
 const KINDS = jobKinds();
@@ -36,7 +37,11 @@ function oneOf<const Names extends readonly string[]>(names: Names, text = ''): 
 }
 
 function Status({ of: { status } }: { readonly of: Job }) {
-  return <Badge kind={BADGES[status]}>{status}</Badge>;
+  return (
+    <Badge kind={BADGES[status]}>
+      <Word of={STATUS_WORDS} code={status} />
+    </Badge>
+  );
 }
 
 function resultOf({ status_code, error }: Attempt): string {
@@ -72,7 +77,7 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
           {may('job:write') && reported !== undefined && (
             <Confirm
               label={T.jobs.redeliverAll}
-              question={T.jobs.redeliverAllQuestion(reported)}
+              question={T.jobs.redeliverAllQuestion(STATUS_WORDS[reported])}
               done={T.jobs.redeliveredAll}
               kind="primary"
               onConfirm={() => client.jobs.redeliverMany({ status: reported, kind, after, before })}
@@ -86,12 +91,13 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
         screen="jobs"
         params={params}
         fields={[
-          choice('status', T.jobs.status, STATUSES),
-          choice('kind', T.jobs.kind, KINDS),
+          choice('status', T.jobs.status, STATUSES, '', T.all, (each) => STATUS_WORDS[each]),
+          choice('kind', T.jobs.kind, KINDS, '', T.all, (each) => KIND_WORDS[each]),
           { name: 'after', label: T.log.after, kind: 'datetime-local' },
           { name: 'before', label: T.log.before, kind: 'datetime-local' },
         ]}
       />
+      <Periods screen="jobs" params={params} />
       <List
         of={jobs}
         title={T.jobs.title}
@@ -107,7 +113,7 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
             ),
           },
           { title: T.jobs.status, cell: (job) => <Status of={job} /> },
-          { title: T.jobs.kind, cell: (job) => job.kind },
+          { title: T.jobs.kind, cell: (job) => <Word of={KIND_WORDS} code={job.kind} /> },
           { title: T.items.reference, cell: ({ reference }) => reference },
           { title: T.jobs.host, cell: ({ host }) => host },
           { title: T.jobs.created, cell: ({ created_at }) => <Time at={created_at} /> },
@@ -219,7 +225,7 @@ function JobFacts({ job }: { readonly job: Job }) {
       <Facts
         of={[
           [T.jobs.id, <code>{job.id}</code>],
-          [T.jobs.kind, job.kind],
+          [T.jobs.kind, <Word of={KIND_WORDS} code={job.kind} />],
           [T.jobs.host, job.host],
           [T.items.token, job.token ? <code>{job.token}</code> : '–'],
           [T.items.reference, job.reference ?? '–'],

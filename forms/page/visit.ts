@@ -9,10 +9,12 @@ export interface Visit {
   readonly reference?: string;
   readonly title?: string;
   readonly locale?: string;
+  /** Present where a builder shows the form, which has no endpoint then. */
+  readonly preview?: string;
   readonly extra: Readonly<Record<string, string>>;
 }
 
-const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale'] as const;
+const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale', 'preview'] as const;
 /** Parameters of the server, and names that are dangerous as members. */
 const IGNORED = ['testing', '__proto__', 'constructor', 'prototype'];
 const RETRIEVE_SECRET = /^vrs1_/;

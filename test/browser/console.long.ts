@@ -185,7 +185,7 @@ describe('a person at work', () => {
     expect(page.url()).not.toContain(PASSPHRASE);
     await page.goBack();
     await page.goForward();
-    await page.getByRole('cell', { name: 'Read', exact: true }).waitFor();
+    await page.getByRole('cell', { name: 'Show', exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 
