@@ -7,6 +7,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
+import { compareTexts } from '../domain/text/order.ts';
 import { DURATION_EXPECTED, endOf, formatExpiry } from '../domain/text/time.ts';
 import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -124,7 +125,7 @@ export class Endpoints {
     return found
       .filter((endpoint) => endpoint !== undefined)
       .filter(({ user: ofKey }) => mayUseKey(ctx.account, ofKey))
-      .sort((a, b) => (a.user === b.user ? compare(a.unique_id, b.unique_id) : compare(a.user, b.user)));
+      .sort((a, b) => compareTexts(a.user, b.user) || compareTexts(a.unique_id, b.unique_id));
   }
 
   /**
@@ -307,8 +308,4 @@ function longEnd(
 
 function urlOf(kind: Kind, id: string): string {
   return `/v1/${kind}/${id}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : 1;
 }
