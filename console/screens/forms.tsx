@@ -4,6 +4,7 @@ import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { languageOf } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { Export } from '../ui/export.tsx';
 import { List } from '../ui/list.tsx';
 import { Screen } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
@@ -16,9 +17,12 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
       title={T.forms.title}
       about={T.forms.about}
       actions={
-        <a class="button primary" href={linkTo('form')}>
-          {T.forms.create}
-        </a>
+        <>
+          <Export name="forms" rows={() => [forms.kind === 'ready' ? forms.data : []]} />
+          <a class="button primary" href={linkTo('form')}>
+            {T.forms.create}
+          </a>
+        </>
       }
     >
       <List

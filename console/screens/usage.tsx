@@ -3,6 +3,7 @@ import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { OPERATIONS } from '../app/words.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
+import { Export } from '../ui/export.tsx';
 import { Filter } from '../ui/fields.tsx';
 import { Table } from '../ui/list.tsx';
 import { Facts, Loaded, Panel, Screen, Word } from '../ui/parts.tsx';
@@ -50,7 +51,10 @@ export function UsageScreen({ session: { client }, params }: ScreenProps) {
           </>
         )}
       </Loaded>
-      <Panel title={T.home.cost}>
+      <Panel
+        title={T.home.cost}
+        actions={<Export name="bill" rows={() => [bill.kind === 'ready' ? bill.data.items : []]} />}
+      >
         <Loaded of={bill}>
           {({ items, amount, currency }) => (
             <>

@@ -217,6 +217,30 @@ test('a webhook that failed is told in words, and called again', async () => {
   await page.getByRole('region', { name: 'Calls of the webhook' }).getByRole('row').nth(2).waitFor();
 });
 
+test('jobs that are finished are folded', async () => {
+  const { sdk } = world.owner;
+  party.script('/told', 200);
+  const webhook = { url: party.url('/told') };
+  const endpoint = await sdk.capture.create({
+    user: USER,
+    passphrase: PASSPHRASE,
+    webhook,
+    reference: 'told',
+  });
+  await useEndpoint(world.vault, 'POST', new URL(endpoint.url, world.url).pathname, {
+    ...{ secret: endpoint.secret, body: { number: '4242424242424242' } },
+  });
+  while ((await sdk.jobs.list({ status: 'done' })).data.length === 0) {
+    await Bun.sleep(50);
+  }
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'jobs');
+  expect(await page.getByRole('row', { name: 'told' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Show finished ones too' }).click();
+  await page.getByRole('row', { name: 'told' }).getByText('Done').waitFor();
+  expect(await page.getByLabel('Status').locator('option:checked').textContent()).toBe('All');
+});
+
 test('a connection is made with the key of a third party, which is shown nowhere', async () => {
   const { page, faults } = await openSignedIn(world);
   await goTo(page, 'connections');
