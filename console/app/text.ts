@@ -316,7 +316,7 @@ export const T = {
       style: 'Vault (default)',
       display_mode: 'A page of its own (default)',
       color_mode: 'Light (default)',
-      locale: 'Language of the reader’s browser (default)',
+      locale: 'That of the browser (default)',
     },
   },
   rules: {

@@ -154,15 +154,17 @@ async function withToken(session: Session, { user, q: token = '' }: Route['param
 
 /** The items that the filters of the address match, of one key or of all, the newest first. */
 function useItems(session: Session, params: Route['params']) {
-  const { q, stored_after, stored_before } = params;
+  const { stored_after, stored_before } = params;
   const read = async (next: string | undefined) => {
     const page = await readNewest(
       (span) => session.client.vault.list({ ...filterOf(params), ...span }),
       { stored_after, stored_before },
       next,
     );
-    const exact = next === undefined ? await withToken(session, params) : [];
-    return { ...page, data: [...exact, ...page.data.filter(({ token }) => token !== q)] };
+    // A token that is not found is an entry of the security log, which would be one of each search for a reference.
+    return next === undefined && page.data.length === 0
+      ? { ...page, data: await withToken(session, params) }
+      : page;
   };
   return useListing<ListedItem>(read, Object.values(params));
 }
@@ -180,11 +182,13 @@ export function ItemsScreen({ session, params }: ScreenProps) {
         <Export
           name="items"
           rows={async function* () {
-            yield await withToken(session, params);
             const query = { ...filterOf(params), stored_after, stored_before, limit: EXPORT_STEP };
+            let isFound = false;
             for await (const item of session.client.vault.items(query)) {
-              yield item.token === q ? [] : [item];
+              isFound = true;
+              yield [item];
             }
+            yield isFound ? [] : await withToken(session, params);
           }}
         />
       }

@@ -112,11 +112,12 @@ const TASKS: Readonly<Record<string, (page: Page, person: Person) => Promise<voi
 };
 
 test.each(Object.entries(TASKS))('to %s takes at most a minute', async (task, act) => {
-  const { page } = await openSignedIn(world, { viewport: { width: 1280, height: 800 } });
+  const { page, faults } = await openSignedIn(world, { viewport: { width: 1280, height: 800 } });
   await page.context().grantPermissions(['clipboard-write']);
   const person = personAt(page);
   await act(page, person);
   const effort = person.effort();
   efforts.push({ task, ...effort });
   expect(effort.seconds).toBeLessThan(SECONDS_MAX);
+  expect(faults).toEqual([]);
 });
