@@ -156,7 +156,11 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'console',
     files: CONSOLE,
-    may: ['sdk', 'schema', 'schemas', /^server\/core\/(?:scopes|third-party)\.ts$/],
+    may: [
+      ...['sdk', 'schema', 'schemas', /^server\/core\/(?:scopes|third-party)\.ts$/],
+      // The colours of forms, which the form builder shows.
+      /^forms\/(?:base\/color|styles\/styles\.macro)\.ts$/,
+    ],
   },
   {
     // What the server may know of the jobs of the threads: their types and codecs, not their handlers.

@@ -90,6 +90,8 @@ describe('bun run start', () => {
     const line = await readUntil(command.stdout, /Create a key and store a card:\n\n(.*)\n/);
     const [, password = 'none'] = /^ {2}AUTH='admin:([^']+)'; /.exec(line) ?? [];
     expect(line.split(password)).toHaveLength(2);
+    expect(line).toContain('/v1/vault?key=demo&');
+    expect(line).not.toContain('user');
     const shell = Bun.spawnSync(['sh', '-c', line]);
     expect(shell.stdout.toString().split('\n')).toEqual([
       expect.stringContaining('{"user":"demo",'),

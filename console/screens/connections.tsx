@@ -11,23 +11,73 @@ import { Screen, Time } from '../ui/parts.tsx';
 
 const METHODS = proxyMethods();
 
-const FIELDS: readonly Field[] = [
-  { name: 'id', label: T.connections.id, required: true },
-  {
-    ...{ name: 'base_url', label: T.connections.url, required: true, value: 'https://' },
-    hint: T.connections.urlHint,
-  },
-  { name: 'header', label: T.connections.header, value: 'Authorization' },
-  { name: 'value', label: T.connections.value, kind: 'passphrase', hint: T.connections.valueHint },
-  {
-    ...({ name: 'methods', label: T.connections.methods, kind: 'many', isMore: true } as const),
-    options: METHODS.map((method) => [method, method] as const),
-  },
-  { name: 'paths', label: T.connections.paths, hint: T.connections.pathsHint, isMore: true },
-  { name: 'client_cert_id', label: T.connections.certificate, isMore: true },
-  { name: 'rules', label: T.connections.rules, hint: T.endpoints.masksHint, isMore: true },
-  { name: 'reply', label: T.connections.reply, hint: T.connections.replyHint, isMore: true },
-];
+/** A text field for a list. */
+function listField(name: string, label: string, hint: string, value: readonly string[] = []): Field {
+  return { name, label, hint, value: value.join(', '), isMore: true };
+}
+
+/** The name of the field for the value of a header of a replaced connection. */
+function valueFieldOf(header: string): string {
+  return `value of ${header}`;
+}
+
+/** The fields for a new connection, or for another state of one, whose secret values have to be typed again. */
+function fieldsFor(connection?: Connection): readonly Field[] {
+  const { base_url = 'https://', headers = [], sign, client_cert_id } = connection ?? {};
+  const { methods = [], paths, rules, reply } = connection ?? {};
+  const isMore = headers.length > 0;
+  const value = { name: 'value', label: T.connections.value, kind: 'passphrase', isMore } as const;
+  return [
+    ...(connection === undefined ? [{ name: 'id', label: T.connections.id, required: true }] : []),
+    {
+      ...{ name: 'base_url', label: T.connections.url, required: true, value: base_url },
+      hint: T.connections.urlHint,
+    },
+    ...headers.map(
+      (header): Field => ({
+        ...{ name: valueFieldOf(header), label: T.connections.valueOf(header), kind: 'passphrase' },
+        hint: T.connections.valueAgain,
+      }),
+    ),
+    ...(sign
+      ? [{ ...value, name: 'sign_key', label: T.connections.signKey, required: true, isMore: false }]
+      : []),
+    {
+      ...{ name: 'header', label: isMore ? T.connections.another : T.connections.header, isMore },
+      value: isMore ? '' : 'Authorization',
+    },
+    { ...value, hint: T.connections.valueHint },
+    {
+      ...({ name: 'methods', label: T.connections.methods, kind: 'many', isMore: true } as const),
+      ...{ value: methods.join(), options: METHODS.map((method) => [method, method] as const) },
+    },
+    listField('paths', T.connections.paths, T.connections.pathsHint, paths),
+    {
+      ...{ name: 'client_cert_id', label: T.connections.certificate, isMore: true },
+      value: client_cert_id ?? '',
+    },
+    listField('rules', T.connections.rules, T.endpoints.masksHint, rules),
+    listField('reply', T.connections.reply, T.connections.replyHint, reply),
+  ];
+}
+
+/** What was entered, with the members of a replaced connection that have no field. */
+function settingsIn({ needed, text, list }: Entered, before?: Connection) {
+  const kept = (before?.headers ?? []).map((header) => [header, text(valueFieldOf(header))] as const);
+  const all = [...kept, [needed('header'), text('value')] as const];
+  const headers = all.flatMap(([header, value]) => (value === undefined ? [] : [{ [header]: value }]));
+  return {
+    base_url: needed('base_url'),
+    ...(headers.length > 0 && { headers }),
+    client_cert_id: text('client_cert_id'),
+    methods: given(METHODS.filter((method) => list('methods').includes(method))),
+    paths: given(list('paths')),
+    rules: given(list('rules')),
+    reply: given(list('reply')),
+    sign: before?.sign && { ...before.sign, key: needed('sign_key') },
+    timeout_ms: before?.timeout_ms,
+  };
+}
 
 /** The limits of a connection, each with its label. */
 function limitsOf({ methods, paths, rules, reply, client_cert_id: certificate }: Connection) {
@@ -44,17 +94,6 @@ function limitsOf({ methods, paths, rules, reply, client_cert_id: certificate }:
 /** The third parties to which the account sends, without the values of their credentials. */
 export function ConnectionsScreen({ session: { client, may } }: { readonly session: Session }) {
   const connections = useLoad(async () => (may('connection:read') ? client.connections.list() : []));
-  const create = async ({ needed, text, list }: Entered): Promise<void> => {
-    const value = text('value');
-    await client.connections.create({
-      ...{ id: needed('id'), base_url: needed('base_url'), client_cert_id: text('client_cert_id') },
-      ...(value !== undefined && { headers: [{ [needed('header')]: value }] }),
-      methods: given(METHODS.filter((method) => list('methods').includes(method))),
-      paths: given(list('paths')),
-      rules: given(list('rules')),
-      reply: given(list('reply')),
-    });
-  };
   return (
     <Screen
       title={T.connections.title}
@@ -68,8 +107,10 @@ export function ConnectionsScreen({ session: { client, may } }: { readonly sessi
             <FormDialog
               label={T.connections.create}
               kind="primary"
-              fields={FIELDS}
-              onSend={create}
+              fields={fieldsFor()}
+              onSend={(entered) =>
+                client.connections.create({ id: entered.needed('id'), ...settingsIn(entered) })
+              }
               after={connections.reload}
             />
           )}
@@ -98,14 +139,28 @@ export function ConnectionsScreen({ session: { client, may } }: { readonly sessi
           { title: T.connections.headers, cell: ({ headers }) => headers.join(', ') },
           { title: T.connections.changed, cell: ({ updated_at }) => <Time at={updated_at} /> },
         ]}
-        actions={({ id }) =>
+        actions={(connection) =>
           may('connection:write') && (
-            <Confirm
-              name={id}
-              question={T.connections.removeQuestion}
-              onConfirm={() => client.connections.delete({ id })}
-              after={connections.reload}
-            />
+            <>
+              <FormDialog
+                label={T.connections.change}
+                title={`${T.connections.change}: ${connection.id}`}
+                kind="small"
+                about={<p>{T.connections.changeAbout}</p>}
+                fields={fieldsFor(connection)}
+                onSend={(entered) =>
+                  client.connections.replace({ id: connection.id, ...settingsIn(entered, connection) })
+                }
+                after={connections.reload}
+                done={T.connections.wasChanged(connection.id)}
+              />
+              <Confirm
+                name={connection.id}
+                question={T.connections.removeQuestion}
+                onConfirm={() => client.connections.delete({ id: connection.id })}
+                after={connections.reload}
+              />
+            </>
           )
         }
       />

@@ -5,6 +5,7 @@ import { linkTo } from '../app/route.ts';
 import { scopes } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { SCOPES as SCOPE_WORDS, scopesIn } from '../app/words.ts';
 import { Confirm, DialogForm, FormDialog, Opener } from '../ui/dialog.tsx';
 import { Export } from '../ui/export.tsx';
 import { type Entered, type Field, given } from '../ui/form.tsx';
@@ -17,7 +18,10 @@ type Preset = keyof typeof T.credentials.presets;
 const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
   charge: ['proxy:send', 'job:read'],
   store: ['vault:store', 'vault:update'],
-  support: ['vault:list', 'vault:read', 'vault:log', 'key:read'],
+  support: [
+    ...(['vault:list', 'vault:read', 'vault:log', 'retrieve:write', 'key:read'] as const),
+    ...(['job:read', 'audit:read', 'usage:read'] as const),
+  ],
   forms: ['capture:write', 'retrieve:write', 'form:write'],
   audit: ['audit:read', 'usage:read', 'job:read', 'vault:log'],
 };
@@ -67,13 +71,15 @@ function Create({ session: { client, may }, after }: { session: Session; after: 
           {
             ...({ name: 'preset', label: T.credentials.preset, kind: 'select', required: true } as const),
             options: [['', T.choose] as const, ...roles],
-            hint: isRole(preset) ? PRESETS[preset].join(', ') : '',
+            hint: isRole(preset) ? scopesIn(PRESETS[preset]) : '',
           },
           ...(preset === 'own'
             ? [
                 {
                   ...({ name: 'scopes', label: T.credentials.own, kind: 'many' } as const),
-                  options: SCOPES.filter((scope) => may(scope)).map((scope) => [scope, scope] as const),
+                  options: SCOPES.filter((scope) => may(scope)).map(
+                    (scope) => [scope, SCOPE_WORDS[scope]] as const,
+                  ),
                 },
               ]
             : []),
@@ -136,7 +142,7 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
             title: T.credentials.scopes,
             cell: (credential) => (
               <div>
-                {credential.scopes.join(', ')}
+                <span title={credential.scopes.join(', ')}>{scopesIn(credential.scopes)}</span>
                 {limitsOf(credential).map(([what, list]) => (
                   <p key={what} class="hint">{`${what}: ${list}`}</p>
                 ))}

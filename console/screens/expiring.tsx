@@ -1,5 +1,5 @@
 import type { Expiring, Scope } from '../../sdk/transport/types.ts';
-import { useListing } from '../app/load.ts';
+import { useListing, useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
@@ -16,10 +16,17 @@ const SCREENS: Readonly<Partial<Record<Expiring['kind'], readonly [screen: strin
   retrieve: ['retrieve', 'retrieve:write'],
 };
 
-/** The id of what expires, with a link to its screen if there is one. */
-function Name({ of: { kind, id }, session }: { readonly of: Expiring; readonly session: Session }) {
+interface NameProps {
+  readonly of: Expiring;
+  readonly session: Session;
+  /** The name of a credential. */
+  readonly known: string | undefined;
+}
+
+/** The name or id of what expires, with a link to its screen if there is one. */
+function Name({ of: { kind, id }, session, known }: NameProps) {
   const [screen, scope] = SCREENS[kind] ?? [];
-  const name = <code>{id}</code>;
+  const name = known === undefined ? <code>{id}</code> : <span title={id}>{known}</span>;
   return screen !== undefined && scope !== undefined && session.may(scope) ? (
     <a href={linkTo(screen)}>{name}</a>
   ) : (
@@ -30,6 +37,12 @@ function Name({ of: { kind, id }, session }: { readonly of: Expiring; readonly s
 /** What somebody has to renew within the next 30 days. */
 export function ExpiringPanel({ session }: { readonly session: Session }) {
   const found = useListing((next_token) => session.client.admin.expiring({ limit: SHOWN, next_token }));
+  const credentials = useLoad(async () =>
+    session.may('credential:write') ? session.client.credentials.list() : [],
+  );
+  const names = new Map(
+    credentials.kind === 'ready' ? credentials.data.map(({ id, name }) => [id, name]) : [],
+  );
   return (
     <Panel title={T.expiring.title}>
       <List
@@ -39,7 +52,11 @@ export function ExpiringPanel({ session }: { readonly session: Session }) {
         keyOf={({ kind, id }) => `${kind} ${id}`}
         columns={[
           { title: T.expiring.kind, cell: ({ kind }) => T.expiring.kinds[kind] },
-          { title: 'Id', cell: (one) => <Name of={one} session={session} />, isLong: true },
+          {
+            title: T.expiring.name,
+            cell: (one) => <Name of={one} session={session} known={names.get(one.id)} />,
+            isLong: true,
+          },
           { title: T.key, cell: ({ user }) => user ?? '' },
           { title: T.expiring.expires, cell: ({ expires_at }) => <Expiry at={expires_at} soonDays={7} /> },
         ]}

@@ -1,11 +1,12 @@
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { FormSettings, Form as HostedForm } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
 import { goTo, linkTo } from '../app/route.ts';
-import { formFields, formLocales } from '../app/schema.macro.ts' with { type: 'macro' };
+import { formColours, formFields, formLocales } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { FIELDS as FIELD_WORDS, languageOf } from '../app/words.ts';
 import { choice } from '../ui/fields.tsx';
 import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
@@ -23,13 +24,14 @@ const CHOICES = [
   ['locale', formLocales()],
 ] as const;
 const FIELDS = formFields();
+const DEFAULT_COLOURS = formColours();
 
 const { names } = T.forms;
 
 /** The label of a choice; for a language its English name. */
 function labelOf(value: string): string {
   const known: Readonly<Record<string, string>> = T.forms.choices;
-  return known[value] ?? new Intl.DisplayNames(['en'], { type: 'language' }).of(value) ?? value;
+  return known[value] ?? languageOf(value);
 }
 
 /** The fields of the builder, with the settings of a form. */
@@ -37,14 +39,14 @@ function fieldsFor(type: FormType, settings: FormSettings): Field[] {
   const hidden = FIELDS[type].filter((name) => settings.field_options?.[name]?.visible === false);
   const { theme } = settings;
   return [
-    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default, labelOf),
+    choice('style', names.style, ['vault', 'modern'], theme?.style, T.forms.defaults.style, labelOf),
     ...CHOICES.map(([name, values]) =>
-      choice(name, names[name], values, settings[name], names.default, labelOf),
+      choice(name, names[name], values, settings[name], T.forms.defaults[name], labelOf),
     ),
     ...COLOURS.map(
       (name): Field => ({
         ...{ name, label: names[name], kind: 'colour', value: theme?.[name] ?? '' },
-        placeholder: '#rrggbb',
+        placeholder: DEFAULT_COLOURS[settings.color_mode === 'dark' ? 'dark' : 'light'][name],
       }),
     ),
     ...FLAGS.map(
@@ -54,7 +56,7 @@ function fieldsFor(type: FormType, settings: FormSettings): Field[] {
       ? [
           {
             ...({ name: 'hidden', label: T.forms.hidden, kind: 'many', value: hidden.join() } as const),
-            options: FIELDS[type].map((name) => [name, name] as const),
+            options: FIELDS[type].map((name) => [name, FIELD_WORDS[name]] as const),
           },
         ]
       : []),
@@ -132,6 +134,41 @@ function sandboxOf(url: string): string {
 function snippetOf(origin: string, id: string): string {
   return `<script type="module" src="${origin}/forms/vault-forms.js"></script>
 <vault-card-form form="${id}" url="THE_URL_OF_AN_ENDPOINT" secret="ITS_SECRET"></vault-card-form>`;
+}
+
+/** A height that no form needs. */
+const HEIGHT_MAX = 2_000;
+
+/** The height of a form in a message of its page. */
+function heightIn(data: unknown): number | undefined {
+  const { type, height }: { readonly type?: unknown; readonly height?: unknown } = Object(data);
+  return type === 'vault.height' && typeof height === 'number' && height > 0
+    ? Math.min(height, HEIGHT_MAX)
+    : undefined;
+}
+
+/** The frame of the preview, as high as the form in it. */
+function PreviewFrame({ url }: { readonly url: string }) {
+  const frame = useRef<HTMLIFrameElement>(null);
+  const [height, setHeight] = useState<number>();
+  useLayoutEffect(() => {
+    const hear = ({ source, data }: MessageEvent): void => {
+      const told = source === frame.current?.contentWindow ? heightIn(data) : undefined;
+      setHeight((before) => told ?? before);
+    };
+    addEventListener('message', hear);
+    return () => removeEventListener('message', hear);
+  }, []);
+  return (
+    <iframe
+      ref={frame}
+      class="preview"
+      style={height === undefined ? undefined : { height: `${height}px` }}
+      sandbox={sandboxOf(url)}
+      src={url}
+      title={T.forms.preview}
+    />
+  );
 }
 
 function Builder({ session, form }: { session: Session; form: Partial<HostedForm> }) {
@@ -212,14 +249,7 @@ function Builder({ session, form }: { session: Session; form: Partial<HostedForm
       <div class="beside">
         <Panel title={T.forms.preview}>
           {preview.error !== undefined && <Failure error={preview.error} />}
-          {preview.url !== undefined && (
-            <iframe
-              class="preview"
-              sandbox={sandboxOf(preview.url)}
-              src={preview.url}
-              title={T.forms.preview}
-            />
-          )}
+          {preview.url !== undefined && <PreviewFrame url={preview.url} />}
           <p class="soft">{T.forms.draft}</p>
         </Panel>
         {form.id !== undefined && (

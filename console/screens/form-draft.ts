@@ -4,6 +4,8 @@ import type { FormSettings, Form as HostedForm } from '../../sdk/transport/types
 import type { Session } from '../app/session.ts';
 
 const PREFIX = 'console-draft-';
+/** Keeps the form from saying that it has no endpoint. */
+const AS_PREVIEW = '#preview=true';
 /** Pause after a change before the preview follows. Each update is an entry of the security log. */
 const PAUSE_MS = 600;
 
@@ -36,7 +38,7 @@ function createDraft({ forms }: Session['client'], form_type: FormType) {
         const form = { ...settings, frame_ancestors: null, form_id };
         const { url } = await (isStored ? forms.replace(form) : forms.create({ ...form, form_type }));
         isStored = true;
-        return `${url}?title=&shown=${Date.now()}`;
+        return `${url}?title=&shown=${Date.now()}${AS_PREVIEW}`;
       }),
     remove: (): Promise<void> =>
       next(async () => {
@@ -76,5 +78,5 @@ export function usePreview(
     const timer = settings && setTimeout(show, PAUSE_MS, settings);
     return () => clearTimeout(timer);
   }, [draft, JSON.stringify(settings)]);
-  return settings === undefined ? { url: `${url}?title=` } : preview;
+  return settings === undefined ? { url: `${url}?title=${AS_PREVIEW}` } : preview;
 }

@@ -2,7 +2,9 @@ import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { languageOf } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { Export } from '../ui/export.tsx';
 import { List } from '../ui/list.tsx';
 import { Screen } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
@@ -15,9 +17,12 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
       title={T.forms.title}
       about={T.forms.about}
       actions={
-        <a class="button primary" href={linkTo('form')}>
-          {T.forms.create}
-        </a>
+        <>
+          <Export name="forms" rows={() => [forms.kind === 'ready' ? forms.data : []]} />
+          <a class="button primary" href={linkTo('form')}>
+            {T.forms.create}
+          </a>
+        </>
       }
     >
       <List
@@ -28,7 +33,7 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
         columns={[
           { title: T.forms.id, cell: ({ id }) => <code>{id}</code> },
           { title: T.forms.type, cell: ({ form_type }) => T.forms.types[form_type] },
-          { title: T.forms.names.locale, cell: ({ locale }) => locale },
+          { title: T.forms.names.locale, cell: ({ locale }) => (locale ? languageOf(locale) : '') },
         ]}
         actions={({ id }) => (
           <>

@@ -4,6 +4,7 @@ import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { scopesIn } from '../app/words.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
 import { Filter } from '../ui/fields.tsx';
 import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
@@ -225,7 +226,7 @@ function Rights({ scopes, keys, unmasked }: NonNullable<WhoAmI['credential']>) {
     <Panel title={T.home.rights}>
       <Facts
         of={[
-          [T.credentials.scopes, scopes.join(', ')],
+          [T.credentials.scopes, <span title={scopes.join(', ')}>{scopesIn(scopes)}</span>],
           [T.keys.title, keys?.join(', ') ?? T.all],
           [T.home.numbers, unmasked ? T.home.whole : T.home.masked],
         ]}

@@ -1,19 +1,24 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { StoredObject, TreeItem } from '../../sdk/transport/types.ts';
+import type { LogEntry, StoredObject, TreeItem } from '../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
-import { goTo, linkTo } from '../app/route.ts';
+import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { fieldOf, ITEM_ACTIONS, SOURCES } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
-import { PASSPHRASE } from '../ui/fields.tsx';
+import { Export } from '../ui/export.tsx';
+import { PASSPHRASE, Periods } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
-import { Actor, Badge, Copy, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { Actor, Address, Copy, Facts, Loaded, Outcome, Panel, Screen, Time, Word } from '../ui/parts.tsx';
 import { MakeLink } from './endpoints.tsx';
 import { CardExpiry, cardOf, metadataOf } from './items.tsx';
 
 /** Masked unless requested, even for an account that sees numbers unmasked. */
 const MASKED = ['card_number', 'account_number', 'number', 'n', 'pan', 'cvv', 'cvc'];
+
+/** Entries of a log that are read at once. */
+const LOG_STEP = 50;
 
 interface ItemProps {
   readonly session: Session;
@@ -39,8 +44,8 @@ function Data({ session: { client, who }, item, onLook }: ItemProps & { readonly
         <>
           <Facts
             of={Object.entries(data).map(([name, value]) => [
-              name,
-              <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>,
+              fieldOf(name),
+              <code title={name}>{typeof value === 'string' ? value : JSON.stringify(value)}</code>,
             ])}
           />
           <button type="button" onClick={() => setData(undefined)}>
@@ -70,29 +75,80 @@ function Data({ session: { client, who }, item, onLook }: ItemProps & { readonly
   );
 }
 
-function Log({ session: { client }, item, looks }: ItemProps & { readonly looks: number }) {
-  const log = useListing((next_token) => client.vault.log({ ...item, next_token, limit: 20 }), [looks]);
+/** A page of an item's log in a period, newest first. */
+async function readLog({ client }: Session, item: ItemProps['item'], period: Route['params'], from?: string) {
+  const after = Date.parse(period['after'] ?? '') || 0;
+  const before = Date.parse(period['before'] ?? '') || Number.POSITIVE_INFINITY;
+  let next_token = from;
+  let data: LogEntry[] = [];
+  do {
+    const page = await client.vault.log({ ...item, next_token, limit: LOG_STEP });
+    data = page.data.filter(
+      ({ timestamp }) => Date.parse(timestamp) >= after && Date.parse(timestamp) < before,
+    );
+    const isPast = Date.parse(page.data.at(-1)?.timestamp ?? '') < after;
+    next_token = isPast ? undefined : page.next_token;
+  } while (data.length === 0 && next_token !== undefined);
+  return { data, next_token };
+}
+
+function Log({ session, item, params, looks }: LogProps) {
+  const { after, before } = params;
+  const mayRead = session.may('audit:read');
+  const log = useListing((next) => readLog(session, item, params, next), [looks, after, before]);
   return (
-    <List
-      of={log}
+    <Panel
       title={T.item.log}
-      empty={T.item.logEmpty}
-      keyOf={({ request_id, timestamp, action }) => `${request_id} ${timestamp} ${action}`}
-      columns={[
-        { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} isExact /> },
-        { title: T.item.action, cell: ({ action }) => <span title={action}>{T.item.actions[action]}</span> },
-        { title: T.item.source, cell: ({ source }) => <span title={source}>{T.item.sources[source]}</span> },
-        {
-          title: T.item.outcome,
-          cell: ({ outcome }) => <Badge kind={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>,
-        },
-        { title: T.item.actor, cell: (entry) => <Actor {...entry} />, isLong: true },
-        { title: T.item.endpoint, cell: ({ endpoint = '–' }) => endpoint, isLong: true },
-        { title: T.item.address, cell: ({ ip_address }) => ip_address },
-      ]}
-    />
+      actions={
+        <Export
+          name="item-log"
+          rows={async function* () {
+            let next: string | undefined;
+            do {
+              const page = await readLog(session, item, params, next);
+              yield page.data;
+              next = page.next_token;
+            } while (next !== undefined);
+          }}
+        />
+      }
+    >
+      <Periods screen="item" params={params} kept={item} />
+      <List
+        of={log}
+        title={T.item.log}
+        empty={T.item.logEmpty}
+        keyOf={({ request_id, timestamp, action }) => `${request_id} ${timestamp} ${action}`}
+        columns={[
+          { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} isExact /> },
+          { title: T.item.action, cell: ({ action }) => <Word of={ITEM_ACTIONS} code={action} /> },
+          { title: T.item.source, cell: ({ source }) => <Word of={SOURCES} code={source} /> },
+          { title: T.item.outcome, cell: ({ outcome }) => <Outcome code={outcome} /> },
+          {
+            title: T.item.actor,
+            cell: (entry) => (
+              <Actor {...entry} href={mayRead && linkTo('readings', { actor: entry.actor })} />
+            ),
+            isLong: true,
+          },
+          {
+            title: T.item.endpoint,
+            cell: ({ endpoint }) =>
+              endpoint !== undefined && mayRead ? (
+                <a href={linkTo('readings', { endpoint })}>{endpoint}</a>
+              ) : (
+                (endpoint ?? '–')
+              ),
+            isLong: true,
+          },
+          { title: T.item.address, cell: ({ ip_address }) => <Address session={session} ip={ip_address} /> },
+        ]}
+      />
+    </Panel>
   );
 }
+
+type LogProps = ItemProps & { readonly params: Route['params']; readonly looks: number };
 
 /** The facts that need no passphrase, with those of the listing if the credential may list. */
 function Known({ item: { user, token, reference }, listed }: KnownProps) {
@@ -161,11 +217,7 @@ export function ItemScreen({ session, params }: ScreenProps) {
                 <Data session={session} item={item} onLook={() => setLooks((before) => before + 1)} />
               </Panel>
             )}
-            {may('vault:log') && (
-              <Panel title={T.item.log}>
-                <Log session={session} item={item} looks={looks} />
-              </Panel>
-            )}
+            {may('vault:log') && <Log session={session} item={item} params={params} looks={looks} />}
           </>
         )}
       </Loaded>

@@ -8,7 +8,7 @@ import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Opener } from '../ui/dialog.tsx';
 import { Export } from '../ui/export.tsx';
-import { Filter, KEYS_SHOWN, useKeyField } from '../ui/fields.tsx';
+import { Filter, KEYS_SHOWN, keyFilter, useKeyField } from '../ui/fields.tsx';
 import { type Field, Form, pairsOf } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Badge, Screen, Short, Time } from '../ui/parts.tsx';
@@ -28,19 +28,13 @@ const WORD_MAX = 24;
 export const SEARCH: Field = { name: 'q', label: T.items.search };
 
 function Filters({ keyField, params }: { readonly keyField: Field; readonly params: Route['params'] }) {
-  const { options } = keyField;
   return (
     <Filter
       screen="items"
       params={params}
       fields={[
         SEARCH,
-        {
-          ...{ ...keyField, required: false },
-          ...(options && {
-            options: [['', T.all] as const, ...options.filter(([user]) => user !== '')],
-          }),
-        },
+        keyFilter(keyField),
         ...TIMES.map((name): Field => ({ name, label: T.items[name], kind: 'datetime-local' })),
         {
           ...{ name: 'metadata', label: T.items.metadata, kind: 'textarea', hint: T.items.metadataHint },
@@ -180,11 +174,6 @@ async function withLastFour({ client }: Session, params: Route['params']): Promi
   }
 }
 
-/** The items that the searched text names itself: by their token, or by the last four digits of their card. */
-async function exactOf(session: Session, params: Route['params']): Promise<ListedItem[]> {
-  return [...(await withToken(session, params)), ...(await withLastFour(session, params))];
-}
-
 function isIn(items: readonly ListedItem[]): (item: ListedItem) => boolean {
   const names = new Set(items.map(({ user, token }) => `${user} ${token}`));
   return ({ user, token }) => names.has(`${user} ${token}`);
@@ -199,10 +188,15 @@ function useItems(session: Session, params: Route['params']) {
       { stored_after, stored_before },
       next,
     );
-    const exact = await exactOf(session, params);
-    const isExact = isIn(exact);
-    const others = page.data.filter((item) => !isExact(item));
-    return { ...page, data: next === undefined ? [...exact, ...others] : others };
+    const found = await withLastFour(session, params);
+    const isFound = isIn(found);
+    const others = page.data.filter((item) => !isFound(item));
+    if (next !== undefined) {
+      return { ...page, data: others };
+    }
+    // A token that is not found is an entry of the security log, which would be one of each search for a reference.
+    const data = [...found, ...others];
+    return { ...page, data: data.length === 0 ? await withToken(session, params) : data };
   };
   return useListing<ListedItem>(read, Object.values(params));
 }
@@ -220,13 +214,16 @@ export function ItemsScreen({ session, params }: ScreenProps) {
         <Export
           name="items"
           rows={async function* () {
-            const exact = await exactOf(session, params);
-            yield exact;
-            const isExact = isIn(exact);
+            const found = await withLastFour(session, params);
+            yield found;
+            const isFound = isIn(found);
             const query = { ...filterOf(params), stored_after, stored_before, limit: EXPORT_STEP };
+            let count = found.length;
             for await (const item of session.client.vault.items(query)) {
-              yield isExact(item) ? [] : [item];
+              count += 1;
+              yield isFound(item) ? [] : [item];
             }
+            yield count > 0 ? [] : await withToken(session, params);
           }}
         />
       }
@@ -256,15 +253,33 @@ export function ItemsScreen({ session, params }: ScreenProps) {
           },
           {
             title: T.items.reference,
-            cell: ({ reference = '' }) =>
-              reference.length > WORD_MAX ? reference : <span class="short">{reference}</span>,
+            cell: (item) => (
+              <div>
+                {(item.reference ?? '').length > WORD_MAX ? (
+                  item.reference
+                ) : (
+                  <span class="short">{item.reference}</span>
+                )}
+                {item.metadata && <p class="hint">{metadataOf(item)}</p>}
+              </div>
+            ),
           },
-          { title: T.items.card, cell: cardOf },
+          { title: T.items.card, cell: (item) => <span class="short">{cardOf(item)}</span> },
           { title: T.items.cardExpiry, cell: (item) => <CardExpiry of={item} /> },
           ...(user === undefined ? [{ title: T.key, cell: (item: ListedItem) => item.user }] : []),
-          { title: T.items.stored, cell: ({ stored_at }) => <Time at={stored_at} /> },
-          { title: T.items.expiry, cell: ({ expires_at }) => <Time at={expires_at} /> },
-          { title: T.items.metadata, cell: metadataOf },
+          {
+            title: T.items.stored,
+            cell: ({ stored_at, expires_at }) => (
+              <div>
+                <Time at={stored_at} />
+                {expires_at && (
+                  <p class="hint">
+                    {T.items.expiry} <Time at={expires_at} />
+                  </p>
+                )}
+              </div>
+            ),
+          },
         ]}
       />
     </Screen>

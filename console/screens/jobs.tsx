@@ -1,15 +1,16 @@
 import { useEffect } from 'preact/hooks';
-import type { Job } from '../../sdk/transport/types.ts';
+import type { Job, ListJobs } from '../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import { jobKinds, jobStatuses } from '../app/schema.macro.ts' with { type: 'macro' };
-import type { ScreenProps } from '../app/session.ts';
+import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { KINDS as KIND_WORDS, STATUSES as STATUS_WORDS } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { Export, rowsOf } from '../ui/export.tsx';
-import { choice, Filter } from '../ui/fields.tsx';
+import { choice, Filter, Periods } from '../ui/fields.tsx';
 import { List, Table } from '../ui/list.tsx';
-import { Badge, Facts, Loaded, Panel, Screen, Short, Time } from '../ui/parts.tsx';
+import { Badge, Facts, Loaded, Panel, Screen, Short, Time, Word } from '../ui/parts.tsx';
 
 const STATUSES = jobStatuses();
 const KINDS = jobKinds();
@@ -29,14 +30,43 @@ const FOLLOW_MS = 3_000;
 /** Longest time before the next attempt of such a job. */
 const SOON_MS = 30_000;
 
+/** The choice of all jobs; without one those are listed that are not finished. */
+const ALL = 'all';
+/** Jobs that are looked through at once for those that are not finished. */
+const PAGE = 256;
+const PAGES_MAX = 4;
+
 type Attempt = Job['attempts'][number];
+
+/** True for a job that nobody has to look after. */
+function isFinished({ status }: Job): boolean {
+  return status === 'done' || status === 'cancelled';
+}
+
+/** A page of the jobs that are not finished, which are few among the others; it can be empty and have a next one. */
+async function readUnfinished({ client }: Session, filter: ListJobs, from?: string) {
+  let next_token = from;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await client.jobs.list({ ...filter, next_token, limit: PAGE });
+    const data = page.data.filter((job) => !isFinished(job));
+    next_token = page.next_token;
+    if (data.length > 0 || next_token === undefined) {
+      return { data, next_token };
+    }
+  }
+  return { data: [], next_token };
+}
 
 function oneOf<const Names extends readonly string[]>(names: Names, text = ''): Names[number] | undefined {
   return names.find((name) => name === text);
 }
 
 function Status({ of: { status } }: { readonly of: Job }) {
-  return <Badge kind={BADGES[status]}>{status}</Badge>;
+  return (
+    <Badge kind={BADGES[status]}>
+      <Word of={STATUS_WORDS} code={status} />
+    </Badge>
+  );
 }
 
 function resultOf({ status_code, error }: Attempt): string {
@@ -50,15 +80,20 @@ function lastOf(attempts: readonly Attempt[]): string {
 }
 
 /** Jobs, newest first. */
-export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
+export function JobsScreen({ session, params }: ScreenProps) {
+  const { client, may } = session;
   const { status, after, before } = params;
   const kind = oneOf(KINDS, params['kind']);
   const filter = { status: oneOf(STATUSES, status), kind, after, before };
+  const isFolded = status === undefined;
   const jobs = useListing(
-    (next_token) => client.jobs.list({ ...filter, next_token, limit: 50 }),
-    Object.values(filter),
+    (next_token) =>
+      isFolded
+        ? readUnfinished(session, filter, next_token)
+        : client.jobs.list({ ...filter, next_token, limit: 50 }),
+    [...Object.values(filter), isFolded],
   );
-  const reported = oneOf(REPORTED, status ?? 'failed');
+  const reported = oneOf(REPORTED, isFolded || status === ALL ? 'failed' : status);
   return (
     <Screen
       title={T.jobs.title}
@@ -68,11 +103,14 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
           <button type="button" onClick={jobs.reload}>
             {T.refresh}
           </button>
-          <Export name="jobs" rows={() => rowsOf(client.jobs.pages(filter))} />
+          <Export
+            name="jobs"
+            rows={() => rowsOf(client.jobs.pages(filter), (job) => !(isFolded && isFinished(job)))}
+          />
           {may('job:write') && reported !== undefined && (
             <Confirm
               label={T.jobs.redeliverAll}
-              question={T.jobs.redeliverAllQuestion(reported)}
+              question={T.jobs.redeliverAllQuestion(STATUS_WORDS[reported])}
               done={T.jobs.redeliveredAll}
               kind="primary"
               onConfirm={() => client.jobs.redeliverMany({ status: reported, kind, after, before })}
@@ -86,16 +124,19 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
         screen="jobs"
         params={params}
         fields={[
-          choice('status', T.jobs.status, STATUSES),
-          choice('kind', T.jobs.kind, KINDS),
+          choice('status', T.jobs.status, [ALL, ...STATUSES], '', T.jobs.unfinished, (each) =>
+            each === ALL ? T.all : STATUS_WORDS[each],
+          ),
+          choice('kind', T.jobs.kind, KINDS, '', T.all, (each) => KIND_WORDS[each]),
           { name: 'after', label: T.log.after, kind: 'datetime-local' },
           { name: 'before', label: T.log.before, kind: 'datetime-local' },
         ]}
       />
+      <Periods screen="jobs" params={params} />
       <List
         of={jobs}
         title={T.jobs.title}
-        empty={Object.keys(params).length === 0 ? T.jobs.none : T.jobs.empty}
+        empty={Object.keys(params).length === 0 ? T.jobs.noneUnfinished : T.jobs.empty}
         keyOf={({ id }) => id}
         columns={[
           {
@@ -107,7 +148,7 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
             ),
           },
           { title: T.jobs.status, cell: (job) => <Status of={job} /> },
-          { title: T.jobs.kind, cell: (job) => job.kind },
+          { title: T.jobs.kind, cell: (job) => <Word of={KIND_WORDS} code={job.kind} /> },
           { title: T.items.reference, cell: ({ reference }) => reference },
           { title: T.jobs.host, cell: ({ host }) => host },
           { title: T.jobs.created, cell: ({ created_at }) => <Time at={created_at} /> },
@@ -115,6 +156,11 @@ export function JobsScreen({ session: { client, may }, params }: ScreenProps) {
           { title: T.jobs.webhook, cell: ({ webhook }) => lastOf(webhook?.attempts ?? []) },
         ]}
       />
+      {isFolded && (
+        <p>
+          <a href={linkTo('jobs', { ...params, status: ALL })}>{T.jobs.folded}</a>
+        </p>
+      )}
     </Screen>
   );
 }
@@ -187,16 +233,19 @@ export function JobScreen({ session: { client, may }, params }: ScreenProps) {
                 after={job.reload}
               />
             )}
-            {may('job:write') && found.status === 'waiting' && (
-              <Confirm
-                label={T.jobs.cancel}
-                question={T.jobs.cancelQuestion}
-                done={T.jobs.cancelled}
-                onConfirm={() => client.jobs.cancel({ id })}
-                after={job.reload}
-              />
-            )}
           </>
+        )
+      }
+      last={
+        may('job:write') &&
+        found?.status === 'waiting' && (
+          <Confirm
+            label={T.jobs.cancel}
+            question={T.jobs.cancelQuestion}
+            done={T.jobs.cancelled}
+            onConfirm={() => client.jobs.cancel({ id })}
+            after={job.reload}
+          />
         )
       }
     >
@@ -219,7 +268,7 @@ function JobFacts({ job }: { readonly job: Job }) {
       <Facts
         of={[
           [T.jobs.id, <code>{job.id}</code>],
-          [T.jobs.kind, job.kind],
+          [T.jobs.kind, <Word of={KIND_WORDS} code={job.kind} />],
           [T.jobs.host, job.host],
           [T.items.token, job.token ? <code>{job.token}</code> : '–'],
           [T.items.reference, job.reference ?? '–'],

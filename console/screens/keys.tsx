@@ -5,6 +5,7 @@ import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm, FormDialog, Opener } from '../ui/dialog.tsx';
+import { Export, rowsOf } from '../ui/export.tsx';
 import { Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Loaded, Screen } from '../ui/parts.tsx';
@@ -80,26 +81,33 @@ export function KeysScreen({ session }: { readonly session: Session }) {
       title={T.keys.title}
       about={T.keys.about}
       actions={
-        may('key:write') && (
-          <FormDialog
-            label={T.keys.create}
-            kind="primary"
-            fields={[
-              { name: 'user', label: T.keys.name, required: true },
-              { name: 'passphrase', label: T.passphrase, kind: 'passphrase', hint: T.keys.passphraseHint },
-              {
-                ...({ name: 'summary', label: T.keys.summary, kind: 'checkbox' } as const),
-                ...{ value: true, hint: T.keys.summaryHint },
-              },
-            ]}
-            secret={T.keys.made}
-            onSend={async ({ needed, text, isOn }) => {
-              const key = { user: needed('user'), passphrase: text('passphrase'), summary: isOn('summary') };
-              return (await client.keys.create(key)).passphrase;
-            }}
-            after={keys.reload}
-          />
-        )
+        <>
+          {may('key:read') && <Export name="keys" rows={() => rowsOf(client.keys.pages())} />}
+          {may('key:write') && (
+            <FormDialog
+              label={T.keys.create}
+              kind="primary"
+              fields={[
+                { name: 'user', label: T.keys.name, required: true },
+                { name: 'passphrase', label: T.passphrase, kind: 'passphrase', hint: T.keys.passphraseHint },
+                {
+                  ...({ name: 'summary', label: T.keys.summary, kind: 'checkbox' } as const),
+                  ...{ value: true, hint: T.keys.summaryHint },
+                },
+              ]}
+              secret={T.keys.made}
+              onSend={async ({ needed, text, isOn }) => {
+                const key = {
+                  user: needed('user'),
+                  passphrase: text('passphrase'),
+                  summary: isOn('summary'),
+                };
+                return (await client.keys.create(key)).passphrase;
+              }}
+              after={keys.reload}
+            />
+          )}
+        </>
       }
     >
       <List

@@ -1,13 +1,15 @@
 import type { AuditEntry, ReadAudit } from '../../sdk/transport/types.ts';
+import { actorOf } from '../app/actor.ts';
 import { useListing } from '../app/load.ts';
 import { linkTo, type Route } from '../app/route.ts';
 import { accountActions } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { ACTIONS as ACTION_WORDS, codeOf } from '../app/words.ts';
 import { Export, rowsOf } from '../ui/export.tsx';
-import { choice, Filter, utcOf } from '../ui/fields.tsx';
+import { choice, Filter, Periods } from '../ui/fields.tsx';
 import { List } from '../ui/list.tsx';
-import { Actor, Badge, Screen, shortOf, Time } from '../ui/parts.tsx';
+import { Actor, Address, Badge, Outcome, Screen, shortOf, Time, Word } from '../ui/parts.tsx';
 
 const ACTIONS = accountActions();
 
@@ -27,21 +29,6 @@ function Chain({ entries, isFiltered }: { entries: readonly AuditEntry[]; isFilt
   );
 }
 
-/** The beginning of a day of the reader's zone. */
-function dayBefore(days: number): Date {
-  const day = new Date();
-  day.setHours(0, 0, 0, 0);
-  day.setDate(day.getDate() - days);
-  return day;
-}
-
-/** Periods with their first and last day, counted back from today. */
-const PERIODS = [
-  [T.log.today, 0, -1],
-  [T.log.yesterday, 1, 0],
-  [T.log.week, 7, 0],
-] as const;
-
 function Filters({ params }: { readonly params: Route['params'] }) {
   return (
     <>
@@ -49,9 +36,9 @@ function Filters({ params }: { readonly params: Route['params'] }) {
         screen="log"
         params={params}
         fields={[
-          choice('action', T.log.action, ACTIONS),
+          choice('action', T.log.action, ACTIONS, '', T.all, (action) => ACTION_WORDS[action]),
+          { name: 'actor', label: T.log.actor, hint: T.log.actorHint },
           { name: 'object', label: T.log.object },
-          { name: 'actor', label: T.log.actor, hint: T.log.actorHint, isMore: true },
           { name: 'source_ip', label: T.log.source, hint: T.log.sourceHint, isMore: true },
           { name: 'outcome', label: T.log.outcome, hint: T.log.outcomeHint, isMore: true },
           { name: 'token', label: T.log.token, isMore: true },
@@ -59,26 +46,7 @@ function Filters({ params }: { readonly params: Route['params'] }) {
           { name: 'before', label: T.log.before, kind: 'datetime-local' },
         ]}
       />
-      <nav class="line" aria-label={T.log.period}>
-        {PERIODS.map(([label, from, to]) => {
-          const period = { after: utcOf(dayBefore(from)), before: utcOf(dayBefore(to)) };
-          return (
-            <a
-              key={label}
-              class="button small"
-              href={linkTo('log', { ...params, ...period })}
-              aria-current={params['after'] === period.after && params['before'] === period.before}
-            >
-              {label}
-            </a>
-          );
-        })}
-        {Object.keys(params).length > 0 && (
-          <a class="button small" href={linkTo('log')}>
-            {T.log.clear}
-          </a>
-        )}
-      </nav>
+      <Periods screen="log" params={params} />
     </>
   );
 }
@@ -97,10 +65,14 @@ function shortened(object: string): string {
 export function LogScreen({ session, params }: ScreenProps) {
   const { token, actor, source_ip, outcome, after, before, object } = params;
   const action = ACTIONS.find((known) => known === params['action']);
-  const query: ReadAudit = { action, token, actor, source_ip, outcome, after, before };
+  const given = { action, token, source_ip, outcome: outcome && codeOf(outcome), after, before };
+  const query = async (): Promise<ReadAudit> => ({
+    ...given,
+    actor: await actorOf(session, 'security', actor),
+  });
   const log = useListing(
-    (next_token) => session.client.audit.list({ ...query, next_token, limit: 100 }),
-    [action, token, actor, source_ip, outcome, after, before],
+    async (next_token) => session.client.audit.list({ ...(await query()), next_token, limit: 100 }),
+    [...Object.values(given), actor],
   );
   const all = log.kind === 'ready' ? log.data : [];
   return (
@@ -110,7 +82,9 @@ export function LogScreen({ session, params }: ScreenProps) {
       actions={
         <Export
           name="security-log"
-          rows={() => rowsOf(session.client.audit.pages(query), (entry) => isAbout(entry, object))}
+          rows={async function* () {
+            yield* rowsOf(session.client.audit.pages(await query()), (entry) => isAbout(entry, object));
+          }}
         />
       }
     >
@@ -128,18 +102,19 @@ export function LogScreen({ session, params }: ScreenProps) {
         columns={[
           { title: T.log.number, cell: ({ id }) => id, isNumber: true },
           { title: T.log.time, cell: ({ time }) => <Time at={time} isExact /> },
-          { title: T.log.action, cell: (entry) => <code>{entry.action}</code> },
+          { title: T.log.action, cell: (entry) => <Word of={ACTION_WORDS} code={entry.action} /> },
+          { title: T.log.outcome, cell: (entry) => <Outcome code={entry.outcome} /> },
           {
-            title: T.log.outcome,
-            cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
+            title: T.log.actor,
+            cell: (entry) => <Actor {...entry} href={linkTo('log', { ...params, actor: entry.actor })} />,
+            isLong: true,
           },
-          { title: T.log.actor, cell: (entry) => <Actor {...entry} />, isLong: true },
           {
             title: T.log.what,
             cell: ({ object = '' }) => <span title={object}>{shortened(object)}</span>,
             isLong: true,
           },
-          { title: T.log.source, cell: ({ source_ip }) => source_ip },
+          { title: T.log.source, cell: (entry) => <Address session={session} ip={entry.source_ip} /> },
         ]}
       />
     </Screen>

@@ -2,11 +2,12 @@ import type { SetPreference } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { PREFERENCES } from '../app/words.ts';
 import { Confirm, FormDialog } from '../ui/dialog.tsx';
 import type { Entered } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { List } from '../ui/list.tsx';
-import { Badge, Screen } from '../ui/parts.tsx';
+import { Badge, Screen, Word } from '../ui/parts.tsx';
 
 /** Defaults of the account, and its password. */
 export function PreferencesScreen({ session: { client, who } }: { readonly session: Session }) {
@@ -52,7 +53,7 @@ export function PreferencesScreen({ session: { client, who } }: { readonly sessi
         empty={T.preferences.empty}
         keyOf={({ key }) => key}
         columns={[
-          { title: T.preferences.name, cell: ({ key }) => <code>{key}</code> },
+          { title: T.preferences.name, cell: ({ key }) => <Word of={PREFERENCES} code={key} /> },
           { title: T.preferences.value, cell: ({ value }) => <code>{JSON.stringify(value)}</code> },
         ]}
         actions={({ key, value, is_default }) => (

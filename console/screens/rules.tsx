@@ -6,6 +6,7 @@ import { goTo, linkTo } from '../app/route.ts';
 import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { Export } from '../ui/export.tsx';
 import { Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { List } from '../ui/list.tsx';
@@ -245,11 +246,16 @@ export function RulesScreen({ session: { client, may } }: { readonly session: Se
       title={T.rules.title}
       about={T.rules.about}
       actions={
-        may('rule:write') && (
-          <a class="button primary" href={linkTo('rule')}>
-            {T.rules.create}
-          </a>
-        )
+        <>
+          {may('rule:read') && (
+            <Export name="rules" rows={() => [rules.kind === 'ready' ? rules.data : []]} />
+          )}
+          {may('rule:write') && (
+            <a class="button primary" href={linkTo('rule')}>
+              {T.rules.create}
+            </a>
+          )}
+        </>
       }
     >
       <List

@@ -1,10 +1,12 @@
 import { useLoad } from '../app/load.ts';
 import type { ScreenProps } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { OPERATIONS } from '../app/words.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
+import { Export } from '../ui/export.tsx';
 import { Filter } from '../ui/fields.tsx';
 import { Table } from '../ui/list.tsx';
-import { Facts, Loaded, Panel, Screen } from '../ui/parts.tsx';
+import { Facts, Loaded, Panel, Screen, Word } from '../ui/parts.tsx';
 
 const MONTHS = 12;
 
@@ -49,7 +51,10 @@ export function UsageScreen({ session: { client }, params }: ScreenProps) {
           </>
         )}
       </Loaded>
-      <Panel title={T.home.cost}>
+      <Panel
+        title={T.home.cost}
+        actions={<Export name="bill" rows={() => [bill.kind === 'ready' ? bill.data.items : []]} />}
+      >
         <Loaded of={bill}>
           {({ items, amount, currency }) => (
             <>
@@ -59,7 +64,10 @@ export function UsageScreen({ session: { client }, params }: ScreenProps) {
                 empty={T.usage.free}
                 keyOf={({ operation }) => operation}
                 columns={[
-                  { title: T.usage.operation, cell: ({ operation }) => operation },
+                  {
+                    title: T.usage.operation,
+                    cell: ({ operation }) => <Word of={OPERATIONS} code={operation} />,
+                  },
                   { title: T.usage.count, cell: ({ count }) => count, isNumber: true },
                   { title: T.usage.price, cell: ({ unit_price }) => unit_price, isNumber: true },
                   { title: T.usage.amount, cell: (item) => item.amount, isNumber: true },

@@ -1,5 +1,5 @@
 import { useLoad } from '../app/load.ts';
-import { goTo, type Route } from '../app/route.ts';
+import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { type Field, Form } from './form.tsx';
@@ -72,6 +72,61 @@ export function Filter({ screen, params, fields, send = T.search }: FilterProps)
   );
 }
 
+/** The beginning of a day of the reader's zone. */
+function dayBefore(days: number): Date {
+  const day = new Date();
+  day.setHours(0, 0, 0, 0);
+  day.setDate(day.getDate() - days);
+  return day;
+}
+
+/** The beginning of a month of the reader's zone. */
+function monthBefore(months: number): Date {
+  const day = dayBefore(0);
+  day.setMonth(day.getMonth() - months, 1);
+  return day;
+}
+
+/** Periods that people ask for. */
+const PERIODS = [
+  [T.periods.today, () => [dayBefore(0), dayBefore(-1)]],
+  [T.periods.yesterday, () => [dayBefore(1), dayBefore(0)]],
+  [T.periods.week, () => [dayBefore(7), dayBefore(-1)]],
+  [T.periods.month, () => [monthBefore(1), monthBefore(0)]],
+] as const;
+
+/** Links that limit a screen to a period. `kept` are the parameters that are no filter. */
+export function Periods({ screen, params, kept = {} }: PeriodsProps) {
+  return (
+    <nav class="line periods" aria-label={T.periods.label}>
+      {PERIODS.map(([label, bounds]) => {
+        const [after = '', before = ''] = bounds().map(utcOf);
+        return (
+          <a
+            key={label}
+            class="button small"
+            href={linkTo(screen, { ...params, after, before })}
+            aria-current={params['after'] === after && params['before'] === before}
+          >
+            {label}
+          </a>
+        );
+      })}
+      {Object.keys(params).some((name) => !Object.hasOwn(kept, name)) && (
+        <a class="button small" href={linkTo(screen, kept)}>
+          {T.periods.clear}
+        </a>
+      )}
+    </nav>
+  );
+}
+
+interface PeriodsProps {
+  readonly screen: string;
+  readonly params: Route['params'];
+  readonly kept?: Readonly<Record<string, string | undefined>>;
+}
+
 /** A field for the name of a key: a choice, or a text for a credential that may not list them, or for very many. */
 export function useKeyField({ client, may }: Session, value = ''): Field | undefined {
   const keys = useLoad(async () =>
@@ -88,4 +143,13 @@ export function useKeyField({ client, may }: Session, value = ''): Field | undef
   }
   const { options = [], ...chosen } = choice('user', T.key, users, value, T.choose);
   return { ...chosen, required: true, options: users.length === 1 ? options.slice(1) : options };
+}
+
+/** The same field as a filter, whose first choice is all keys. */
+export function keyFilter(field: Field): Field {
+  const { options } = field;
+  return {
+    ...{ ...field, required: false },
+    ...(options && { options: [['', T.all] as const, ...options.filter(([user]) => user !== '')] }),
+  };
 }

@@ -1,5 +1,5 @@
 import { type ComponentChildren, createContext } from 'preact';
-import { useContext, useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
 import { durationOf } from '../app/duration.ts';
 import { useWork } from '../app/load.ts';
@@ -105,10 +105,61 @@ export function focusFirst(place: Element | null): void {
 /** The format in which a picker of colours has its value. */
 const HEX = /^#[0-9a-f]{6}$/i;
 
-function setSibling(sibling: Element | null, value: string): void {
-  if (sibling instanceof HTMLInputElement) {
-    sibling.value = value;
+/** A typed colour of any notation in that format; `otherwise` for a text that is none. */
+function hexOf(text: string, otherwise: string): string {
+  const context = document.createElement('canvas').getContext('2d');
+  if (context === null) {
+    return otherwise;
   }
+  context.fillStyle = otherwise;
+  context.fillStyle = text;
+  return HEX.test(context.fillStyle) ? context.fillStyle : otherwise;
+}
+
+/** A colour as a text and as a picker, which shows the default of an empty text. */
+function ColourControl({ field: { label, value, placeholder = '#000000' }, input }: ColourProps) {
+  const text = useRef<HTMLInputElement>(null);
+  const [shown, setShown] = useState(typeof value === 'string' ? value : '');
+  const change = (colour: string): void => {
+    if (text.current !== null) {
+      text.current.value = colour;
+    }
+    setShown(colour);
+  };
+  return (
+    <span class="line colour">
+      <input
+        {...input}
+        ref={text}
+        type="text"
+        defaultValue={typeof value === 'string' ? value : undefined}
+        onInput={({ currentTarget }) => setShown(currentTarget.value)}
+      />
+      <input
+        type="color"
+        aria-label={`${T.pick}: ${label}`}
+        value={hexOf(shown, placeholder)}
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+      <button
+        type="button"
+        class="small"
+        aria-label={`${T.unset}: ${label}`}
+        aria-disabled={shown === ''}
+        onClick={() => {
+          change('');
+          text.current?.dispatchEvent(new Event('change', { bubbles: true }));
+        }}
+      >
+        {T.unset}
+      </button>
+    </span>
+  );
+}
+
+interface ColourProps {
+  readonly field: Field;
+  readonly input: preact.JSX.InputHTMLAttributes<HTMLInputElement>;
 }
 
 interface ControlProps {
@@ -144,26 +195,7 @@ function Control({ field, id, describedBy, isWrong }: ControlProps) {
     return <input {...shared} type="checkbox" required={false} defaultChecked={value === true} />;
   }
   if (kind === 'colour') {
-    return (
-      <span class="line colour">
-        <input
-          {...shared}
-          type="text"
-          defaultValue={given}
-          onInput={({ currentTarget: { value: typed, nextElementSibling } }) =>
-            HEX.test(typed) && setSibling(nextElementSibling, typed)
-          }
-        />
-        <input
-          type="color"
-          aria-label={`${T.pick}: ${field.label}`}
-          defaultValue={HEX.test(given ?? '') ? given : '#000000'}
-          onInput={({ currentTarget: { value: picked, previousElementSibling } }) =>
-            setSibling(previousElementSibling, picked)
-          }
-        />
-      </span>
-    );
+    return <ColourControl field={field} input={shared} />;
   }
   if (kind === 'passphrase') {
     // Browsers fill in a password field with the sign-in, and offer to save a passphrase in its place.

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Load } from '../app/load.ts';
-import { messageOf } from '../app/session.ts';
+import { linkTo } from '../app/route.ts';
+import { messageOf, type Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
+import { outcomeOf } from '../app/words.ts';
 
 interface SectionProps {
   readonly title: string;
@@ -161,20 +163,57 @@ export function Copy({ text }: { readonly text: string }) {
   );
 }
 
-/** The actor of an entry of a log, with the name that its credential had. */
+/** A code in words, with the code in its title. */
+export function Word<Code extends string>({
+  of,
+  code,
+}: {
+  readonly of: Readonly<Record<Code, string>>;
+  readonly code: Code;
+}) {
+  // A newer server can have others.
+  return <span title={code}>{of[code] ?? code}</span>;
+}
+
+/** The outcome of an entry of a log in words, with its code in the title. */
+export function Outcome({ code }: { readonly code: string }) {
+  return (
+    <span title={code}>
+      <Badge kind={code === 'ok' || code === 'success' ? 'good' : 'bad'}>{outcomeOf(code)}</Badge>
+    </span>
+  );
+}
+
+/** The actor of an entry of a log, with the name that its credential had, and a link to what else it did. */
 export function Actor({
   actor,
   actor_name,
+  href,
 }: {
   readonly actor: string;
   readonly actor_name?: string | undefined;
+  readonly href: string | false;
 }) {
-  return actor_name === undefined ? (
-    actor
-  ) : (
+  const name = actor_name ?? actor.replace(/^account\//, '');
+  return (
     <span>
-      <strong>{actor_name}</strong> <span class="soft">{actor}</span>
+      {href === false ? name : <a href={href}>{name}</a>}
+      {actor_name !== undefined && (
+        <>
+          {' '}
+          <span class="soft">{actor.split('/').at(-1)}</span>
+        </>
+      )}
     </span>
+  );
+}
+
+/** An address, with a link to what was read from it. */
+export function Address({ session, ip }: { readonly session: Session; readonly ip: string }) {
+  return ip !== '' && session.may('audit:read') ? (
+    <a href={linkTo('readings', { source_ip: ip })}>{ip}</a>
+  ) : (
+    ip
   );
 }
 

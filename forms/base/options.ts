@@ -61,7 +61,17 @@ const NAMES: Readonly<Record<keyof FormOptions, 'string' | 'boolean' | 'object'>
 };
 
 /** Parameters of the form's page, which `extraData` must not set. */
-const RESERVED = ['unique_id', 'secret', 'token', 'reference', 'title', 'testing', 'locale', 'networks'];
+const RESERVED = [
+  'unique_id',
+  'secret',
+  'token',
+  'reference',
+  'title',
+  'testing',
+  'locale',
+  'networks',
+  'preview',
+];
 const DANGEROUS = ['__proto__', 'constructor', 'prototype'];
 /** The URL of an endpoint, absolute or relative to the service. */
 const ENDPOINT_URL = /^(?<base>https?:\/\/[^?#\\\s]+)?\/v1\/(?<mode>capture|retrieve)\/(?<id>[^/?#\\\s]+)$/;

@@ -121,14 +121,11 @@ export function successMessage(reply: unknown): Stored {
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
 }
 
-/** The gallery's pages, which show forms without an endpoint. */
-const PREVIEW = /\/forms\/preview(?:\/|$)/;
-
 /** True for a form that shows an error because it has no endpoint: neither a preview nor embedded. */
 function isStray(context: FormContext): boolean {
   const { display_mode } = context.config.settings;
   return (
-    addressOf(context) === undefined && display_mode === 'standalone' && !PREVIEW.test(location.pathname)
+    addressOf(context) === undefined && display_mode === 'standalone' && context.visit.preview === undefined
   );
 }
 

@@ -11,10 +11,12 @@ export interface Visit {
   readonly locale?: string;
   /** `true`: the networks of a card are asked for, and offered where there are several. */
   readonly networks?: string;
+  /** Present where a builder shows the form, which has no endpoint then. */
+  readonly preview?: string;
   readonly extra: Readonly<Record<string, string>>;
 }
 
-const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale', 'networks'] as const;
+const OWN = ['unique_id', 'secret', 'token', 'reference', 'title', 'locale', 'networks', 'preview'] as const;
 /** Parameters of the server, and names that are dangerous as members. */
 const IGNORED = ['testing', '__proto__', 'constructor', 'prototype'];
 const RETRIEVE_SECRET = /^vrs1_/;

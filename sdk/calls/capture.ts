@@ -40,7 +40,7 @@ export interface CaptureCalls {
     options?: CallOptions,
   ) => Promise<NewCaptureEndpoint>;
   /**
-   * The account's capture endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
+   * The account's capture endpoints, or one key's, by key and `unique_id`, without their secrets. Expired ones
    * stay in it for a day.
    * @see /guide/capture
    * @throws `key_not_found`

@@ -44,7 +44,7 @@ export interface RetrieveCalls {
     options?: CallOptions,
   ) => Promise<NewRetrieveEndpoint>;
   /**
-   * The account's retrieval endpoints, or one key's, by `user` and `unique_id`, without their secrets. Expired ones
+   * The account's retrieval endpoints, or one key's, by key and `unique_id`, without their secrets. Expired ones
    * stay in it for a day.
    * @see /guide/retrieve
    * @throws `key_not_found`

@@ -17,11 +17,12 @@ export class CommandError extends Error {
 
 /**
  * An option of a command. `flag` is present or absent; `switch` is `--name`, `--name=true` or `--name=false`; `text` and
- * `number` (a whole number within its bounds) have one value; `list` can be repeated. `value` is the placeholder in the help.
+ * `number` (a whole number within its bounds) have one value; `list` can be repeated. `value` is the placeholder in the help,
+ * `other` a second name that the help leaves out.
  */
 export type Option =
   | { readonly kind: 'flag' | 'switch'; readonly help: string }
-  | { readonly kind: 'text' | 'list'; readonly value: string; readonly help: string }
+  | { readonly kind: 'text' | 'list'; readonly value: string; readonly help: string; readonly other?: string }
   | {
       readonly kind: 'number';
       readonly value: string;

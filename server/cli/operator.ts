@@ -10,6 +10,11 @@ import { readTextFile } from './file.ts';
 
 export const ACCOUNT = { account: { kind: 'text', value: 'NAME', help: 'the account' } } as const;
 
+/** The option that names a vault key; `user` is the name of earlier versions. */
+export function keyOption(help: string) {
+  return { kind: 'text', value: 'NAME', help, other: 'user' } as const;
+}
+
 /** The option that compares the key of checkpoints with the one that the operator has kept. */
 export const SIGNING_KEY = {
   kind: 'text',

@@ -50,11 +50,35 @@ function normalizeArguments(args: readonly string[], options: OptionSet): string
   return ids.length === 0 ? full : [...full, '--', ...ids];
 }
 
+/** The second names of options, with their options. */
+function othersOf(options: OptionSet): readonly (readonly [other: string, name: string, option: Option])[] {
+  return Object.entries(options).flatMap(([name, option]) =>
+    'other' in option && option.other !== undefined ? [[option.other, name, option] as const] : [],
+  );
+}
+
+/** The values with those of second names under the first; rejects two different ones. */
+function joinOthers(values: Readonly<Record<string, unknown>>, options: OptionSet): Record<string, unknown> {
+  const joined = { ...values };
+  for (const [other, name] of othersOf(options)) {
+    const value = values[other];
+    if (value !== undefined && values[name] !== undefined && values[name] !== value) {
+      throw new CommandError(`--${name} and --${other} have different values; give --${name} alone.`, 2);
+    }
+    if (value !== undefined) {
+      joined[name] = value;
+    }
+  }
+  return joined;
+}
+
 /** Parses the options; the message of an error is its first sentence. */
 function parse(args: readonly string[], options: OptionSet) {
-  const full = normalizeArguments(args, options);
+  const others = Object.fromEntries(othersOf(options).map(([other, , option]) => [other, option]));
+  const all = { ...options, ...others };
+  const full = normalizeArguments(args, all);
   const own = Object.fromEntries(
-    Object.entries(options).map(([name, { kind }]) => [
+    Object.entries(all).map(([name, { kind }]) => [
       name,
       { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'list' } as const,
     ]),
@@ -124,7 +148,8 @@ export function readLine<Known extends CommandBase>(
   if (wantsHelp) {
     return { kind: 'help', text: helpOf(command) };
   }
-  const { values, positionals } = parse(args, command.options);
+  const { values: parsed, positionals } = parse(args, command.options);
+  const values = joinOthers(parsed, command.options);
   const extra = positionals.slice(command.words.length);
   if (extra.length !== (command.argument === undefined ? 0 : 1)) {
     throw new CommandError(`Usage: ${callOf(command)}`, 2);

@@ -221,7 +221,7 @@ export const ERRORS = defineErrors({
   key_not_found: {
     status: 404,
     text: 'The key does not exist.',
-    advice: 'Check `user`, or create the key.',
+    advice: 'Check `key`, or create the key.',
   },
   recovery_not_found: {
     status: 404,

@@ -8,6 +8,7 @@ import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { normalOrigin, ORIGIN_EXPECTED } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
+import { compareTexts } from '../domain/text/order.ts';
 import { DURATION_EXPECTED, endOf, formatExpiry } from '../domain/text/time.ts';
 import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -130,7 +131,7 @@ export class Endpoints {
     return found
       .filter((endpoint) => endpoint !== undefined)
       .filter(({ user: ofKey }) => mayUseKey(ctx.account, ofKey))
-      .sort((a, b) => (a.user === b.user ? compare(a.unique_id, b.unique_id) : compare(a.user, b.user)));
+      .sort((a, b) => compareTexts(a.user, b.user) || compareTexts(a.unique_id, b.unique_id));
   }
 
   /**
@@ -353,8 +354,4 @@ function originsOf(given: readonly string[] | undefined): readonly string[] | un
 
 function urlOf(kind: Kind, id: string): string {
   return `/v1/${kind}/${id}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : 1;
 }

@@ -8,6 +8,7 @@ import { recover } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
+import { compareTexts } from '../domain/text/order.ts';
 import { DURATION_EXPECTED, formatExpiry, parseDuration } from '../domain/text/time.ts';
 import type { Endpoints } from '../endpoint/endpoints.ts';
 import type { ServerStore } from '../installation/server-store.ts';
@@ -244,5 +245,5 @@ function positionOf({ expires_at, kind, id }: Expiring): Position {
 /** Compares positions; times of this form are in the order of their texts. */
 function compare(a: Position, b: Position): number {
   const at = a.findIndex((part, i) => part !== b[i]);
-  return at < 0 ? 0 : (a[at] ?? '') < (b[at] ?? '') ? -1 : 1;
+  return compareTexts(a[at] ?? '', b[at] ?? '');
 }

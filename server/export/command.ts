@@ -1,6 +1,13 @@
 import { CommandError, defineCommand, type Output, type Values } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
-import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import {
+  ACCOUNT,
+  checkAccount,
+  contextOf,
+  keyOption,
+  type OperatorNeeds,
+  withCommandErrors,
+} from '../cli/operator.ts';
 import { VaultError } from '../core/errors.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
 import type { Exports } from './exports.ts';
@@ -12,7 +19,7 @@ interface Needs extends OperatorNeeds {
 
 const OPTIONS = {
   ...ACCOUNT,
-  user: { kind: 'text', value: 'NAME', help: 'the vault key whose items are exported' },
+  key: keyOption('the vault key whose items are exported'),
   recipient: {
     kind: 'list',
     value: 'RECIPIENT',
@@ -30,7 +37,7 @@ const readBody = compileJsonBody(ExportRequest, { refuseUnknown: true, parameter
 /** Returns the request of the options; rejects it as the API would. */
 function requestOf(options: Values<typeof OPTIONS>): ExportRequest {
   const body = {
-    user: options.user,
+    user: options.key,
     recipients: options.recipient,
     reference_prefix: options['reference-prefix'],
     stored_after: options['stored-after'],
@@ -74,7 +81,7 @@ export const exportCommand = defineCommand({
   audit: {
     action: 'vault.export',
     account: 'option',
-    object: ({ user }) => `key/${user}`,
+    object: ({ key }) => `key/${key}`,
   },
   opens: 'vault',
   check({ options }) {

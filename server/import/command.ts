@@ -8,7 +8,14 @@ import {
   type Values,
 } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
-import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import {
+  ACCOUNT,
+  checkAccount,
+  contextOf,
+  keyOption,
+  type OperatorNeeds,
+  withCommandErrors,
+} from '../cli/operator.ts';
 import type { Events } from '../event/events.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import { parseMap } from './columns.ts';
@@ -23,7 +30,7 @@ interface Needs extends OperatorNeeds {
 
 const OPTIONS = {
   ...ACCOUNT,
-  user: { kind: 'text', value: 'NAME', help: 'the vault key that the items are stored under' },
+  key: keyOption('the vault key that the items are stored under'),
   format: { kind: 'text', value: 'FORMAT', help: 'csv, ndjson or age (by the name of FILE)' },
   map: {
     kind: 'list',
@@ -79,7 +86,7 @@ function readOptions(path: string, options: Options): SourceOptions {
 
 /** Returns a digest of the options that a continued import must have again. */
 function digestOf({ path: _, identity: __, ...source }: SourceOptions, options: Options): string {
-  const asked = { source, account: options.account, user: options.user, tokens: options.tokens };
+  const asked = { source, account: options.account, user: options.key, tokens: options.tokens };
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
@@ -134,7 +141,7 @@ async function runImport(
   const passphrase = await readPassphrase(options['passphrase-file']);
   const ctx = await contextOf(needs, options);
   const input = {
-    user: options.user ?? '',
+    user: options.key ?? '',
     passphrase,
     imported: { keepsTokens: options.tokens === 'keep' },
   };
@@ -179,13 +186,13 @@ export const importCommand = defineCommand({
   audit: {
     action: 'vault.import',
     account: 'option',
-    object: ({ user }) => `key/${user}`,
+    object: ({ key }) => `key/${key}`,
   },
   opens: 'vault',
   check({ argument, options }) {
     checkAccount(options);
-    if (options.user === undefined) {
-      throw new CommandError('Give the key with --user NAME.', 2);
+    if (options.key === undefined) {
+      throw new CommandError('Give the key with --key NAME.', 2);
     }
     readOptions(argument, options);
   },

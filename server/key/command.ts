@@ -1,6 +1,13 @@
 import { CommandError, defineCommand, type Result, type Values } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase, readTextFile } from '../cli/file.ts';
-import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import {
+  ACCOUNT,
+  checkAccount,
+  contextOf,
+  keyOption,
+  type OperatorNeeds,
+  withCommandErrors,
+} from '../cli/operator.ts';
 import { VaultError } from '../core/errors.ts';
 import { decodeSecret, secretBytes } from '../core/secret.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
@@ -11,7 +18,7 @@ interface Needs extends OperatorNeeds {
   readonly recoveries: Recoveries;
 }
 
-const KEY = { ...ACCOUNT, user: { kind: 'text', value: 'NAME', help: 'the vault key' } } as const;
+const KEY = { ...ACCOUNT, key: keyOption('the vault key') } as const;
 
 const readMake = compileJsonBody(CreateRecoveryBody, { refuseUnknown: true, parameters: [] });
 const readRecover = compileJsonBody(RecoverBody, { refuseUnknown: true, parameters: [] });
@@ -28,13 +35,13 @@ function checked<T>(read: (body: Uint8Array) => unknown, body: object, exitCode:
 
 function checkKey(options: Values<typeof KEY>): void {
   checkAccount(options);
-  if (options.user === undefined) {
-    throw new CommandError('Give the vault key with --user NAME.', 2);
+  if (options.key === undefined) {
+    throw new CommandError('Give the vault key with --key NAME.', 2);
   }
 }
 
-function objectOf({ user }: Readonly<Record<string, unknown>>): string {
-  return `key/${user}`;
+function objectOf({ key }: Readonly<Record<string, unknown>>): string {
+  return `key/${key}`;
 }
 
 function resultOf(recovery: Recovery, heading: string): Result {
@@ -58,8 +65,8 @@ const MAKE = {
 } as const;
 
 /** Makes the body of the options, with a placeholder for the passphrase. */
-function makeBody({ user, recipient, threshold }: Values<typeof MAKE>): CreateRecoveryBody {
-  return checked(readMake, { user, recipients: recipient, threshold, passphrase: 'x' }, 2);
+function makeBody({ key, recipient, threshold }: Values<typeof MAKE>): CreateRecoveryBody {
+  return checked(readMake, { user: key, recipients: recipient, threshold, passphrase: 'x' }, 2);
 }
 
 const makeCommand = defineCommand({
@@ -91,7 +98,7 @@ const statusCommand = defineCommand({
   check: ({ options }) => checkKey(options),
   async run({ options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
-    const found = await withCommandErrors(() => needs.recoveries.read(ctx, { user: options.user ?? '' }));
+    const found = await withCommandErrors(() => needs.recoveries.read(ctx, { user: options.key ?? '' }));
     return resultOf(found, `Any ${found.threshold} of these ${found.shares.length} shares open the key.`);
   },
 });
@@ -137,7 +144,7 @@ const recoverCommand = defineCommand({
     const ctx = await contextOf(needs, options);
     const shares = await sharesOf(options.share);
     const to = await readPassphrase(options['new-passphrase-file'], 'New passphrase: ');
-    const body = { user: options.user, shares, new_passphrase: decodeSecret(to).expose() };
+    const body = { user: options.key, shares, new_passphrase: decodeSecret(to).expose() };
     const { user } = checked<RecoverBody>(readRecover, body, 1);
     const given = { user, shares: shares.map(secretBytes), new_passphrase: to };
     await withCommandErrors(() => needs.recoveries.recoverKey(ctx, given));

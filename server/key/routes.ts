@@ -43,7 +43,7 @@ const createKey = defineRoute({
   scope: 'key:write',
   summary: 'Create a key',
   description:
-    'Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.',
+    'Creates a vault key with the identifier `key`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.',
   body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['key_exists', 'idempotency_passphrase_required', 'passphrase_wrong', 'key_not_found'],

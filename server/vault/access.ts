@@ -3,6 +3,7 @@ import { listStreamOf } from '../core/byte-stream.ts';
 import { eachOf } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import type { Crypto } from '../crypto/client.ts';
+import { compareTexts } from '../domain/text/order.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import type { Account, AccountContext } from '../request/context.ts';
@@ -52,10 +53,6 @@ function comparePlaces(a: Place, b: Place): number {
   const [timeA, kidA, tokenA, numberA] = a;
   const [timeB, kidB, tokenB, numberB] = b;
   return timeB - timeA || compareTexts(kidA, kidB) || compareTexts(tokenA, tokenB) || numberB - numberA;
-}
-
-function compareTexts(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 /**

@@ -1,5 +1,12 @@
 import { CommandError, defineCommand } from '../cli/command.ts';
-import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import {
+  ACCOUNT,
+  checkAccount,
+  contextOf,
+  keyOption,
+  type OperatorNeeds,
+  withCommandErrors,
+} from '../cli/operator.ts';
 import type { ItemRemover } from './remover.ts';
 
 interface Needs extends OperatorNeeds {
@@ -8,7 +15,7 @@ interface Needs extends OperatorNeeds {
 
 const OPTIONS = {
   ...ACCOUNT,
-  user: { kind: 'text', value: 'NAME', help: 'the vault key whose items are deleted' },
+  key: keyOption('the vault key whose items are deleted'),
   reference: { kind: 'text', value: 'TEXT', help: 'the reference of the items, exactly' },
   yes: { kind: 'flag', help: 'confirms the deletion' },
 } as const;
@@ -22,16 +29,16 @@ export const eraseCommand = defineCommand({
   opens: 'vault',
   check({ options }) {
     checkAccount(options);
-    const { user, reference, yes } = options;
-    if (user === undefined || reference === undefined || reference === '') {
-      throw new CommandError('Give the key with --user NAME and the reference with --reference TEXT.', 2);
+    const { key, reference, yes } = options;
+    if (key === undefined || reference === undefined || reference === '') {
+      throw new CommandError('Give the key with --key NAME and the reference with --reference TEXT.', 2);
     }
     if (yes !== true) {
       throw new CommandError('A deletion cannot be undone: add --yes to confirm it.', 2);
     }
   },
   async run({ options, progress }, needs: Needs) {
-    const { user = '', reference = '' } = options;
+    const { key: user = '', reference = '' } = options;
     const shown = progress('Erasing', 'items');
     let deleted = 0;
     await withCommandErrors(async () => {

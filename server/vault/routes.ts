@@ -102,7 +102,7 @@ const readItems = defineRoute({
   noun: 'vault',
   summary: 'Decrypt an item, or list items',
   description:
-    'With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `user` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.',
+    'With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `key` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.',
   auth: 'basic',
   query: ReadQuery,
   passphrase: 'optional',

@@ -29,7 +29,7 @@ test('a credential is told what it may do', async () => {
   await signIn(world, page, '', desk.secret);
   const rights = page.locator('.panel', { hasText: 'What this credential may do' });
   for (const [name, value] of [
-    ['May', 'vault:list, vault:log'],
+    ['May', 'list items, read logs of items'],
     ['Keys', USER],
     ['Card numbers', 'masked'],
   ] as const) {
@@ -49,17 +49,17 @@ test('a credential has the id of the logs, and its new secret says whose it is',
 
 test('what expires soon is on the home screen, with a link to where it is renewed', async () => {
   const { sdk } = world.owner;
-  const { id } = await sdk.credentials.create({ name: 'short', scopes: ['vault:list'], expires_in: 'P3D' });
+  await sdk.credentials.create({ name: 'short', scopes: ['vault:list'], expires_in: 'P3D' });
   await sdk.capture.create({ user: USER, passphrase: PASSPHRASE, ttl: 'P20D', unique_id: 'partner' });
   const { page, faults } = await openSignedIn(world);
   const rows = page.locator('.panel', { hasText: 'What expires within 30 days' }).locator('tbody tr');
   await rows.nth(1).waitFor();
   const [credential = '', endpoint = ''] = await rows.allTextContents();
-  expect(credential).toContain(`API credential${id}`);
+  expect(credential).toContain('API credentialshort');
   expect(credential).toEndWith('Expires soon');
   expect(endpoint).toContain(`Capture endpointpartner${USER}`);
   expect(endpoint).not.toContain('Expires soon');
-  await rows.getByRole('link', { name: id }).click();
+  await rows.getByRole('link', { name: 'short' }).click();
   await page.getByRole('heading', { level: 1, name: 'API credentials' }).waitFor();
   expect(faults).toEqual([]);
 });
@@ -103,6 +103,50 @@ test('the expiry of a card is told beside that of its item, and a card that has 
   const cell = (row: string) => page.getByRole('row', { name: row }).locator('[data-title="Card expires"]');
   expect(await cell('valid').textContent()).toBe('12/2099 ');
   expect(await cell('past').textContent()).toBe('01/2020 Expired');
+});
+
+test('words are shown for codes, which are in titles', async () => {
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'log?action=key.create');
+  const log = page.getByRole('region', { name: 'Security log' });
+  await log.getByTitle('key.create').first().waitFor();
+  expect(await log.getByTitle('key.create').first().textContent()).toBe('Create a key');
+  expect(await log.getByTitle('success', { exact: true }).first().textContent()).toBe('Success');
+  expect(await page.getByLabel('Action').locator('option:checked').textContent()).toBe('Create a key');
+  await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: 'seen' })}`);
+  await page.getByLabel('Passphrase').fill('not-the-passphrase');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByTitle('passphrase_wrong').getByText('Passphrase wrong').waitFor();
+  await goTo(page, 'log?outcome=passphrase%20wrong');
+  await log.getByTitle('passphrase_wrong').first().waitFor();
+  await goTo(page, 'usage');
+  expect(await page.getByTitle('store', { exact: true }).textContent()).toBe('Items stored');
+});
+
+test('what a person did is found by name, also once the credential is deleted', async () => {
+  const { sdk } = world.owner;
+  const headersOf = (secret: string) => ({ authorization: `Bearer ${secret}` });
+  const left = await sdk.credentials.create({ name: 'Ada Left', scopes: ['vault:list'] });
+  const stays = await sdk.credentials.create({ name: 'Ben Stays', scopes: ['vault:list'] });
+  for (const { secret } of [left, stays]) {
+    expect((await fetch(`${world.url}/v1/whoami`, { headers: headersOf(secret) })).status).toBe(200);
+  }
+  await sdk.credentials.delete({ id: left.id });
+  const { page } = await openSignedIn(world);
+  const log = page.getByRole('region', { name: 'Security log' });
+  for (const [typed, id] of [
+    ['ada left', left.id],
+    ['Ben Stays', stays.id],
+    [left.id, left.id],
+  ] as const) {
+    await goTo(page, 'log');
+    await page.getByLabel('Actor').fill(typed);
+    await page.keyboard.press('Enter');
+    await page.getByText('1 shown; there are no more.').waitFor();
+    await log.getByText(id).first().waitFor();
+  }
+  await goTo(page, 'log?actor=nobody');
+  await page.getByText('No entries match.').waitFor();
 });
 
 test('a link to an item is made at the item, opens it, and is named by its log', async () => {
@@ -222,6 +266,29 @@ test('the log of an endpoint is of the uses that were refused, and a token in it
 });
 
 describe('the form builder', () => {
+  test('shows the form whole, without saying that it has no endpoint', async () => {
+    const { page } = await openSignedIn(world);
+    await world.owner.sdk.forms.create({ form_id: 'whole' });
+    await goTo(page, 'form?id=whole');
+    const preview = page.frameLocator('iframe');
+    const [button, told] = [preview.getByRole('button').last(), preview.getByRole('alert')];
+    await button.waitFor();
+    const heightOf = async () => (await page.locator('iframe').boundingBox())?.height ?? 0;
+    while ((await heightOf()) === 640) {
+      await page.waitForTimeout(50);
+    }
+    const needed = await preview
+      .locator('vault-form')
+      .evaluate((form: { clientHeight: number }) => form.clientHeight);
+    expect(await heightOf()).toBeGreaterThanOrEqual(needed);
+    expect((await told.allTextContents()).join('')).toBe('');
+    // By itself the same page says so.
+    const alone = await page.context().newPage();
+    await alone.goto(`${world.url}/v1/capture/iframe/whole`);
+    await alone.getByText('not connected yet').waitFor();
+    await alone.close();
+  });
+
   test('a builder that is left while a change waits for its draft leaves none behind', async () => {
     const { page } = await openSignedIn(world);
     await world.owner.sdk.forms.create({ form_id: 'donation' });

@@ -217,6 +217,30 @@ test('a webhook that failed is told in words, and called again', async () => {
   await page.getByRole('region', { name: 'Calls of the webhook' }).getByRole('row').nth(2).waitFor();
 });
 
+test('jobs that are finished are folded', async () => {
+  const { sdk } = world.owner;
+  party.script('/told', 200);
+  const webhook = { url: party.url('/told') };
+  const endpoint = await sdk.capture.create({
+    user: USER,
+    passphrase: PASSPHRASE,
+    webhook,
+    reference: 'told',
+  });
+  await useEndpoint(world.vault, 'POST', new URL(endpoint.url, world.url).pathname, {
+    ...{ secret: endpoint.secret, body: { number: '4242424242424242' } },
+  });
+  while ((await sdk.jobs.list({ status: 'done' })).data.length === 0) {
+    await Bun.sleep(50);
+  }
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'jobs');
+  expect(await page.getByRole('row', { name: 'told' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Show finished ones too' }).click();
+  await page.getByRole('row', { name: 'told' }).getByText('Done').waitFor();
+  expect(await page.getByLabel('Status').locator('option:checked').textContent()).toBe('All');
+});
+
 test('a connection is made with the key of a third party, which is shown nowhere', async () => {
   const { page, faults } = await openSignedIn(world);
   await goTo(page, 'connections');
@@ -235,8 +259,39 @@ test('a connection is made with the key of a third party, which is shown nowhere
     ...{ base_url: 'https://api.pay.example/v1', headers: ['Authorization'], methods: ['POST'] },
     paths: ['/charges', '/refunds'],
   });
-  await page.getByRole('row', { name: 'pay' }).getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  expect(faults).toEqual([]);
+});
+
+test('a connection is changed: what has no secret stays, and values of headers are typed again', async () => {
+  const { connections } = world.owner.sdk;
+  const sign = { algorithm: 'hmac-sha-256', header: 'X-Signature', payload: '{{body}}' } as const;
+  await connections.create({
+    ...{ id: 'acquirer', base_url: 'https://old.pay.example', timeout_ms: 9_000, paths: ['/charges'] },
+    headers: [{ Authorization: 'Bearer sk_test_old' }, { 'X-Merchant': 'shop' }],
+    ...{ methods: ['POST'], sign: { ...sign, key: 'example-signing-key' } },
+  });
+  const { page, faults } = await openSignedIn(world);
+  await goTo(page, 'connections');
+  const row = page.getByRole('row', { name: /^acquirer/ });
+  await row.getByRole('button', { name: 'Change' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Address').fill('https://new.pay.example');
+  await dialog.getByLabel('Value of Authorization').fill('Bearer sk_test_new');
+  await dialog.getByLabel('Key of the signature').fill('another-signing-key');
+  await dialog.getByLabel('Only these paths').fill('/charges, /refunds');
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  await row.getByText('https://new.pay.example').waitFor();
+  expect(await connections.get({ id: 'acquirer' })).toMatchObject({
+    ...{ base_url: 'https://new.pay.example', headers: ['Authorization'], methods: ['POST'], sign },
+    ...{ timeout_ms: 9_000, paths: ['/charges', '/refunds'] },
+  });
+  expect(await page.content()).not.toContain('sk_test_new');
+  for (const id of ['pay', 'acquirer']) {
+    const shown = page.getByRole('row', { name: new RegExp(`^${id}`) });
+    await shown.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await shown.waitFor({ state: 'detached' });
+  }
   await page.getByText('None yet.').waitFor();
   expect(faults).toEqual([]);
 });
@@ -278,7 +333,9 @@ test('colours are picked, and a logo is chosen and removed, in the preview and i
   await goTo(page, 'form?id=with-logo');
   const preview = page.frameLocator('iframe');
   await preview.getByLabel('Card number').waitFor();
-  await page.getByLabel('Pick: Colour of button and focus').fill('#aa00cc');
+  const picker = page.getByLabel('Pick: Colour of button and focus');
+  expect(await picker.inputValue()).toBe('#3a4ad9');
+  await picker.fill('#aa00cc');
   const [buffer, name, mimeType] = [Buffer.from(LOGO, 'base64'), 'logo.png', 'image/png'];
   await page.getByLabel('Logo').setInputFiles({ name, mimeType, buffer });
   await preview.locator(`img[src*="${LOGO.slice(0, 40)}"]`).waitFor();
@@ -291,8 +348,13 @@ test('colours are picked, and a logo is chosen and removed, in the preview and i
     return (await forms.get({ form_id: 'with-logo' })).theme;
   };
   expect(await save()).toEqual({ primary_color: '#aa00cc', logo_image: LOGO });
+  await page.getByRole('button', { name: 'Default: Colour of button and focus' }).click();
+  await page.getByLabel('Colour of errors', { exact: true }).fill('red');
+  expect(await page.getByLabel('Pick: Colour of errors').inputValue()).toBe('#ff0000');
+  expect(await save()).toEqual({ error_color: 'red', logo_image: LOGO });
+  await page.getByRole('button', { name: 'Default: Colour of errors' }).click();
   await page.getByRole('button', { name: 'Remove the logo' }).click();
-  expect(await save()).toEqual({ primary_color: '#aa00cc' });
+  expect(await save()).toEqual({});
 });
 
 test('the preview of a form is one draft, which follows what was typed and is deleted with the page', async () => {

@@ -160,6 +160,8 @@ describe('a person at work', () => {
     await goTo(page, 'keys');
     await page.getByRole('button', { name: 'Create a key' }).press('Enter');
     await page.getByLabel('Name').fill('made-here');
+    expect(await page.getByLabel('List brand, last four digits').isChecked()).toBe(true);
+    await page.getByText('by whoever has the database and the master key').waitFor();
     await page.keyboard.press('Enter');
     await page.getByText('Shown once').waitFor();
     const passphrase = (await page.locator('.once code').textContent()) ?? '';
@@ -169,6 +171,8 @@ describe('a person at work', () => {
     expect(await page.content()).not.toContain(passphrase);
     const data = { number: '5555555555554444' };
     await world.owner.sdk.vault.store({ user: 'made-here', passphrase, data });
+    await goTo(page, 'items?user=made-here');
+    await page.getByText('Mastercard ••••\u00a04444').waitFor();
   });
 
   test('opens an item masked, reads hostile texts as texts, and sees the look in its log', async () => {
@@ -185,7 +189,7 @@ describe('a person at work', () => {
     expect(page.url()).not.toContain(PASSPHRASE);
     await page.goBack();
     await page.goForward();
-    await page.getByRole('cell', { name: 'Read', exact: true }).waitFor();
+    await page.getByRole('cell', { name: 'Show', exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -41,7 +41,7 @@ function run(args: readonly string[], config: Config): Promise<Ran> {
   return runCommand(args, { config: () => config, open: openForCommand });
 }
 
-const OF_KEY = ['--account', 'a', '--user', 'u', '--passphrase-file', PASSPHRASE_FILE];
+const OF_KEY = ['--account', 'a', '--key', 'u', '--passphrase-file', PASSPHRASE_FILE];
 const ADA = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj';
 const GRACE = 'age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg';
 const OF_ACCOUNT = ['--account', 'a'];
@@ -63,9 +63,9 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   'job redeliver-many': OF_ACCOUNT,
   'job cancel': ['j', ...OF_ACCOUNT],
   'recovery make': [...OF_KEY, '--threshold', '2', '--recipient', ADA, '--recipient', GRACE],
-  'recovery status': ['--account', 'a', '--user', 'u'],
-  'recovery recover': ['--account', 'a', '--user', 'u', '--new-passphrase-file', PASSPHRASE_FILE],
-  erase: ['--account', 'a', '--user', 'u', '--reference', 'r', '--yes'],
+  'recovery status': ['--account', 'a', '--key', 'u'],
+  'recovery recover': ['--account', 'a', '--key', 'u', '--new-passphrase-file', PASSPHRASE_FILE],
+  erase: ['--account', 'a', '--key', 'u', '--reference', 'r', '--yes'],
   export: [...OF_KEY, '--recipient', ADA],
   import: [FILE, ...OF_KEY],
   'bin load': [FILE],

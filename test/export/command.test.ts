@@ -48,7 +48,7 @@ function files(): string[] {
 }
 function args(out: string, ...others: readonly string[]): string[] {
   return [
-    ...['export', '--account', account.name, '--user', 'u', '--recipient', ada.recipient],
+    ...['export', '--account', account.name, '--key', 'u', '--recipient', ada.recipient],
     ...['--passphrase-file', passphraseFile, '--out', place(out), ...others],
   ];
 }
@@ -192,7 +192,7 @@ test('beside a server, the passphrase from standard input, the file to standard 
     );
     await owner.key('u');
     await owner.store('u', { card_number: '4111111111111111' });
-    const line = ['export', '--account', OWNER.name, '--user', 'u', '--recipient', ada.recipient];
+    const line = ['export', '--account', OWNER.name, '--key', 'u', '--recipient', ada.recipient];
     const child = spawnVaultCommand(line, data, folder, new Blob([PASSPHRASE]));
     const [file, err] = await Promise.all([child.stdout.bytes(), child.stderr.text()]);
     expect([await child.exited, err]).toEqual([0, '']);

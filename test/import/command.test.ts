@@ -89,7 +89,7 @@ describe('a CSV file', () => {
       path,
       '--account',
       client.name,
-      '--user',
+      '--key',
       'u',
       '--passphrase-file',
       imports.passphraseFile,
@@ -192,7 +192,7 @@ test('an import that never began can be asked for in another way', async () => {
     [line, 'The first line of FILE is one column'],
     [[...delimited, '--map', 'number=PAN'], 'The first line of FILE names no column PAN.'],
     [[...delimited, '--passphrase-file', wrong], 'The passphrase does not match this key.'],
-    [[...delimited, '--user', 'nothing'], new VaultError('key_not_found').message],
+    [[...delimited, '--key', 'nothing'], new VaultError('key_not_found').message],
   ] as const) {
     const { code, err } = await runCommand(args, { vault });
     expect([code, err.slice(0, said.length)]).toEqual([1, said]);
@@ -355,7 +355,7 @@ describe('a command line is refused', () => {
     ['with no file', ['/nowhere/cards.csv', '--passphrase-file', '-file-'], 'FILE cannot be read (ENOENT).'],
   ])('%s', async (_, args, said) => {
     const given = args.map((arg) => (arg === '-file-' ? imports.passphraseFile : arg));
-    const { code, err } = await runCommand(['import', ...given, '--account', account.name, '--user', 'u'], {
+    const { code, err } = await runCommand(['import', ...given, '--account', account.name, '--key', 'u'], {
       vault,
     });
     expect([code > 0, err.slice(0, said.length)]).toEqual([true, said]);

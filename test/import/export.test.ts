@@ -28,7 +28,7 @@ afterAll(() => imports.close());
 describe('an export', () => {
   const exported = async (user: string): Promise<string> => {
     const path = imports.place('age');
-    const line = ['--account', account.name, '--user', user, '--passphrase-file', imports.passphraseFile];
+    const line = ['--account', account.name, '--key', user, '--passphrase-file', imports.passphraseFile];
     await runCommand(['export', ...line, '--recipient', ada.recipient, '--out', path], { vault });
     return path;
   };

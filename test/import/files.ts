@@ -46,7 +46,7 @@ export async function openImports(now: () => number = Date.now) {
     async into(path: string, ...others: readonly string[]) {
       const user = `k${names++}`;
       await account.key(user);
-      const given = ['--account', account.name, '--user', user, '--passphrase-file', passphraseFile];
+      const given = ['--account', account.name, '--key', user, '--passphrase-file', passphraseFile];
       return { user, line: ['import', path, ...given, ...others] };
     },
     async itemsOf(user: string): Promise<readonly Item[]> {

@@ -26,7 +26,7 @@ test('killed twice while it stores', async () => {
     );
     writeFileSync(path, rows.join(''));
     writeFileSync(join(folder, 'passphrase'), PASSPHRASE);
-    const line = ['import', path, '--account', OWNER.name, '--user', 'u', '--passphrase-file'];
+    const line = ['import', path, '--account', OWNER.name, '--key', 'u', '--passphrase-file'];
     const start = () => spawnVaultCommand([...line, join(folder, 'passphrase'), '--json'], data, folder);
     const stored = async (): Promise<number> => (await owner.sdk.admin.usage()).tokens;
     for (const enough of [500, 1_500]) {

@@ -321,7 +321,7 @@ describe('--compact', () => {
   test('gives the tokens that the same numbers have without separators', async () => {
     const tokensOf = async (numbers: readonly string[], ...options: readonly string[]) => {
       const { line } = await imports.into(imports.fileOf(`number\n${numbers.join('\n')}\n`), ...options);
-      const own = line.map((word, at) => (line[at - 1] === '--user' ? 'k-compact' : word));
+      const own = line.map((word, at) => (line[at - 1] === '--key' ? 'k-compact' : word));
       expect((await runCommand(own, { vault })).code).toBe(0);
       return (await imports.itemsOf('k-compact')).map(({ token }) => token).toSorted();
     };

@@ -26,7 +26,7 @@ function place(name: string, text: string): string {
   return path;
 }
 function recovery(word: string, user: string, ...others: readonly string[]): string[] {
-  return ['recovery', word, '--account', account.name, '--user', user, ...others];
+  return ['recovery', word, '--account', account.name, '--key', user, ...others];
 }
 function recipients(): string[] {
   return custodians.flatMap(({ recipient }) => ['--recipient', recipient]);
@@ -67,8 +67,8 @@ test('what is wrong with a call is said before anything is opened, or changed', 
   const old = ['--passphrase-file', place('old', PASSPHRASE)];
   const [one = ''] = custodians.map(({ recipient }) => recipient);
   const wrong: readonly (readonly [string[], string])[] = [
-    [['recovery', 'make', '--user', 'u'], 'Give the account with --account NAME.\n'],
-    [['recovery', 'status', '--account', 'x'], 'Give the vault key with --user NAME.\n'],
+    [['recovery', 'make', '--key', 'u'], 'Give the account with --account NAME.\n'],
+    [['recovery', 'status', '--account', 'x'], 'Give the vault key with --key NAME.\n'],
     [
       recovery('make', 'other', '--threshold', '2', ...old),
       '`recipients` is missing, and must be a list of 2 to 16 recipients of age.\n',

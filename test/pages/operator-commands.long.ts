@@ -144,11 +144,11 @@ const OUTCOMES: Readonly<Record<string, (out: string) => unknown>> = {
   'bun run vault audit key > audit-key.pem': () =>
     expect(readFileSync(join(folder, 'audit-key.pem'), 'utf8')).toContain('-----BEGIN PUBLIC KEY-----'),
   'bun run vault audit verify --signing-key audit-key.pem': (out) => expect(out).toMatch(/checkpoint/i),
-  'bun run vault erase --account admin --user patrons --reference patron-7 --yes': async (out) => {
+  'bun run vault erase --account admin --key patrons --reference patron-7 --yes': async (out) => {
     expect(out).toContain('Deleted 1 item');
     expect(await (await send('admin', '/vault?user=patrons')).json()).toEqual({ patrons: [] });
   },
-  'gpg --decrypt cards.csv.gpg | bun run vault import - --format csv --state cards --account admin --user arriving --passphrase-file passphrase':
+  'gpg --decrypt cards.csv.gpg | bun run vault import - --format csv --state cards --account admin --key arriving --passphrase-file passphrase':
     (out) => {
       expect(out).toBe('Imported 1 item.\n');
       expect(existsSync(join(folder, 'cards.import'))).toBe(true);

@@ -6,6 +6,7 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { isErrorCode, VaultError } from '../../server/core/errors.ts';
 import { routeErrors } from '../../server/http/route.ts';
 import { inWordsOf } from './guide.ts';
+import { ALL_PAGES } from './pages.ts';
 
 const ROOT = join(import.meta.dir, '..', '..');
 
@@ -74,4 +75,12 @@ test('the codes that the guide of webhooks explains are codes', () => {
   );
   expect(codes).toContain('outcome_unknown');
   expect(codes.filter((code) => code !== 'code' && !isErrorCode(code))).toEqual([]);
+});
+
+/** A vault key under its other name, in a query, a body, the SDK or a command. */
+const OTHER_NAME =
+  /[?&]user=|-d '\{"user"|^\s*(?:const )?user(?: =|:) '|\bvault [a-z ]+ .*--user |X-Vault-User: /m;
+
+test.each(ALL_PAGES)('%s names vault keys by `key` in requests', (page) => {
+  expect(OTHER_NAME.exec(readFileSync(join(ROOT, page), 'utf8'))?.[0]).toBeUndefined();
 });

@@ -240,7 +240,7 @@ test('an erasure that fails in between goes on when it is repeated', async () =>
 describe('vault erase', () => {
   test('deletes the items of a reference and says so in both security logs', async () => {
     await newItems(7, 'by operator');
-    const args = ['erase', '--account', account.name, '--user', 'u', '--reference', 'by operator'];
+    const args = ['erase', '--account', account.name, '--key', 'u', '--reference', 'by operator'];
     const unconfirmed = await runCommand([...args, '--json'], { vault });
     expect(unconfirmed.code).toBe(2);
     expect(await listed({ reference: 'by operator' })).toHaveLength(7);
@@ -254,6 +254,18 @@ describe('vault erase', () => {
   test('without key or reference is a wrong command line, and of an unknown key an error', async () => {
     const base = ['erase', '--account', account.name, '--yes'];
     expect((await runCommand(base, { vault })).code).toBe(2);
-    expect((await runCommand([...base, '--user', 'no', '--reference', 'r'], { vault })).code).toBe(1);
+    expect((await runCommand([...base, '--key', 'no', '--reference', 'r'], { vault })).code).toBe(1);
+  });
+
+  test('takes the key by its other name too, and refuses two different ones', async () => {
+    await newItems(2, 'by another name');
+    const base = ['erase', '--account', account.name, '--reference', 'by another name', '--yes', '--json'];
+    const two = await runCommand([...base, '--key', 'u', '--user', 'v'], { vault });
+    expect([two.code, two.err]).toEqual([2, '--key and --user have different values; give --key alone.\n']);
+    const { code, out } = await runCommand([...base, '--user', 'u', '--key', 'u'], { vault });
+    expect([code, JSON.parse(out)]).toEqual([0, { user: 'u', deleted: 2 }]);
+    const help = await runCommand(['erase', '--help'], { vault });
+    expect(help.out).toContain('--key NAME');
+    expect(help.out).not.toContain('--user');
   });
 });

@@ -17,8 +17,8 @@ function introduce({ name, password }: FirstAccount, url: string): string[] {
     'Create a key and store a card:',
     '',
     `  AUTH='${name}:${password.expose()}'; ` +
-      `curl -sSu "$AUTH" ${url}/v1/key -d '{"user":"demo","passphrase":"${PASSPHRASE}"}'; echo; ` +
-      `curl -sSu "$AUTH" '${url}/v1/vault?user=demo&reference=customer-1' ` +
+      `curl -sSu "$AUTH" ${url}/v1/key -d '{"key":"demo","passphrase":"${PASSPHRASE}"}'; echo; ` +
+      `curl -sSu "$AUTH" '${url}/v1/vault?key=demo&reference=customer-1' ` +
       `-H 'X-Vault-Passphrase: ${PASSPHRASE}' -d '${CARD}'; echo`,
   ];
 }

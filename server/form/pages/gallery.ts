@@ -79,7 +79,7 @@ const frameOf = ({ form_type, style, color_mode }, fragment) => {
   frame.referrerPolicy = 'no-referrer';
   frame.loading = 'lazy';
   frame.title = [TYPES[form_type], STYLES[style], MODES[color_mode]].join(', ');
-  frame.src = '${PREVIEW}/' + look + (fragment.size > 0 ? '#' + fragment : '');
+  frame.src = '${PREVIEW}/' + look + '#' + fragment;
   const caption = document.createElement('figcaption');
   caption.textContent = [STYLES[style], MODES[color_mode]].join(', ');
   const figure = document.createElement('figure');
@@ -88,7 +88,7 @@ const frameOf = ({ form_type, style, color_mode }, fragment) => {
 };
 const { elements } = document.querySelector('form');
 const show = () => {
-  const fragment = new URLSearchParams();
+  const fragment = new URLSearchParams({ preview: 'true' });
   for (const name of ['unique_id', 'secret', 'token', 'reference']) {
     if (elements[name].value !== '') fragment.set(name, elements[name].value);
   }
