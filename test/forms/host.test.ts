@@ -155,13 +155,21 @@ describe('a TypeError says what is wrong with', () => {
     ['a retrieval with extra data', { ...RETRIEVE, extraData: { a: 'b' } }, /"extraData" is for capture/],
     ['extra data that is no text', { ...CAPTURE, extraData: { order: 7 } }, /"order" .* must be a string/],
     ['extra data without a name', { ...CAPTURE, extraData: { '': 'x' } }, /may not have a member ""/],
-    ...['unique_id', 'secret', 'token', 'reference', 'title', 'testing', 'locale', 'constructor'].map(
-      (name): [string, unknown, RegExp] => [
-        `extra data named ${name}`,
-        { ...CAPTURE, extraData: { [name]: 'x' } },
-        new RegExp(`may not have a member "${name}"`),
-      ],
-    ),
+    ...[
+      'unique_id',
+      'secret',
+      'token',
+      'reference',
+      'title',
+      'testing',
+      'locale',
+      'preview',
+      'constructor',
+    ].map((name): [string, unknown, RegExp] => [
+      `extra data named ${name}`,
+      { ...CAPTURE, extraData: { [name]: 'x' } },
+      new RegExp(`may not have a member "${name}"`),
+    ]),
     [
       'extra data that is a prototype',
       { ...CAPTURE, extraData: Object.fromEntries([['__proto__', 'x']]) },

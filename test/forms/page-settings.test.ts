@@ -114,6 +114,10 @@ describe('the visit', () => {
     expect(readVisit('', '#token=u', config).token).toBe('u');
   });
 
+  test('is that of a preview without storing so', () => {
+    expect(readVisit('', '#preview=true', EMPTY)).toEqual({ preview: 'true', extra: {} });
+  });
+
   test('takes no name that an object has by itself', () => {
     const { extra } = readVisit('', '#__proto__=1&constructor=2&prototype=3&ok=4', EMPTY);
     expect(Object.entries(extra)).toEqual([['ok', '4']]);
