@@ -54,7 +54,7 @@ export interface paths {
         };
         /**
          * Decrypt an item, or list items
-         * With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `user` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.
+         * With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `key` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.
          *
          *     A credential needs the scope `vault:list` or `vault:read`.
          */
@@ -528,7 +528,7 @@ export interface paths {
         put: operations["changePassphrase"];
         /**
          * Create a key
-         * Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.
+         * Creates a vault key with the identifier `key`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.
          *
          *     A credential needs the scope `key:write`.
          */

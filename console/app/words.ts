@@ -12,6 +12,7 @@ export const ACTIONS: Words<AuditEntry['action']> = {
   'key.recovery.create': 'Make a recovery of a key',
   'key.recovery.remove': 'Remove the recovery of a key',
   'key.recover': 'Recover a key',
+  'key.reseal': 'Seal the items of a key again',
   'item.store': 'Store an item',
   'item.decrypt': 'Show an item',
   'item.update': 'Change an item',
@@ -24,6 +25,10 @@ export const ACTIONS: Words<AuditEntry['action']> = {
   'endpoint.delete': 'Stop an endpoint',
   'endpoint.expire': 'End of an endpoint',
   'endpoint.use': 'Use an endpoint',
+  'subscription.create': 'Subscribe to events',
+  'subscription.change': 'Change a subscription',
+  'subscription.delete': 'Delete a subscription',
+  'subscription.test': 'Test a subscription',
   'rule.create': 'Create a rule',
   'rule.delete': 'Delete a rule',
   'form.create': 'Create a form',
@@ -90,6 +95,7 @@ export const KINDS: Words<Job['kind']> = {
   get: 'Fetch of a card',
   network_token: 'Network token',
   capture: 'Capture',
+  event: 'Event',
 };
 
 /** What bills count. */
@@ -140,6 +146,7 @@ export const SCOPES: Words<Scope> = {
   'preference:write': 'set preferences',
   'credential:write': 'make credentials',
   'vault:export': 'export all cards',
+  'event:write': 'subscribe to events',
 };
 
 /** Scopes in words. */

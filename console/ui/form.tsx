@@ -159,7 +159,7 @@ function ColourControl({ field: { label, value, placeholder = '#000000' }, input
 
 interface ColourProps {
   readonly field: Field;
-  readonly input: preact.JSX.InputHTMLAttributes<HTMLInputElement>;
+  readonly input: ReturnType<typeof sharedOf>;
 }
 
 interface ControlProps {
@@ -169,12 +169,23 @@ interface ControlProps {
   readonly isWrong: boolean;
 }
 
-function Control({ field, id, describedBy, isWrong }: ControlProps) {
-  const { name, kind = 'text', required = false, value, placeholder, options = [] } = field;
-  const shared = {
+/** The attributes that controls of all kinds have. */
+function sharedOf({
+  field: { name, required = false, placeholder },
+  id,
+  describedBy,
+  isWrong,
+}: ControlProps) {
+  return {
     ...{ id, name, required, placeholder, 'aria-describedby': describedBy, 'aria-invalid': isWrong },
     ...({ autocomplete: 'off', autocapitalize: 'off', spellcheck: false } as const),
   };
+}
+
+function Control(props: ControlProps) {
+  const { field } = props;
+  const { kind = 'text', value, options = [] } = field;
+  const shared = sharedOf(props);
   const given = typeof value === 'string' ? value : undefined;
   if (kind === 'textarea') {
     return <textarea {...shared} rows={4} defaultValue={given} />;

@@ -68,8 +68,6 @@ const REQUESTS: Readonly<Record<string, readonly [send: Send, place: 'query' | '
     'body',
   ],
   deleteRecovery: [inBody('DELETE', '/key/recovery', SECRETS), 'body'],
-  resealKey: [inBody('POST', '/key/reseal', SECRETS), 'body'],
-  readReseal: [inQuery('GET', '/key/reseal'), 'query'],
 };
 
 /** Operations whose request for a key that is not there has another outcome. */
