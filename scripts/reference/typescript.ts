@@ -40,6 +40,8 @@ const SDK_CALLS: Readonly<Record<string, readonly string[]>> = {
   listKeys: ['keys.list'],
   changePassphrase: ['keys.changePassphrase', 'keys.setSummary'],
   deleteKey: ['keys.delete'],
+  resealKey: ['keys.reseal'],
+  readReseal: ['keys.resealProgress'],
   createRecovery: ['keys.recovery.create'],
   readRecovery: ['keys.recovery.read'],
   deleteRecovery: ['keys.recovery.remove'],
