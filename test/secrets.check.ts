@@ -66,6 +66,7 @@ test('the schema marks exactly these properties as secret', async () => {
     'RecoverBody.new_passphrase',
     'RecoverBody.shares',
     'RemoveRecoveryBody.passphrase',
+    'ResealBody.passphrase',
     'ReplaceConnection.headers.^(.*)$',
     'ReplaceConnection.sign.key',
     'RetrieveEndpoint.secret',

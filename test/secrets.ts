@@ -29,6 +29,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/calls/vault-batch.ts': "an item's data given as text: only whether it is JSON, the value is dropped",
   'sdk/transport/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/transport/pages.ts': "a reply's body",
+  'sdk/seal/seal.ts': 'a sealed reply, whose parts are opened or refused',
   'sdk/webhook/webhook.ts': "a webhook's body, once its signature fits",
   'server/backup/file.ts': "a backup's header, which is compared with a schema",
   'server/backup/restore-command.ts': "an authenticated backup's counts",

@@ -50,6 +50,7 @@ const NEVER: Readonly<Record<string, readonly string[]>> = {
   'vault.eraseReference': ['reference_required', 'token_not_found'],
   'vault.decrypt': ['cursor_invalid', 'key_changed'],
   'vault.decryptText': ['cursor_invalid', 'key_changed'],
+  'vault.decryptVersioned': ['cursor_invalid', 'key_changed'],
   'vault.list': OF_DATA,
   'vault.items': OF_DATA,
   'vault.pages': OF_DATA,

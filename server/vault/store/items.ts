@@ -1,4 +1,3 @@
-import type { KeyFacts } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../../redis/client.ts';
 import prelude from '../../redis/records/bucket-prelude.lua' with { type: 'text' };
@@ -409,7 +408,7 @@ export class ItemStore {
    */
   async reseal(
     bucket: Bucket,
-    { gen, summary }: Pick<KeyFacts, 'gen' | 'summary'>,
+    { gen, summary }: { readonly gen: number; readonly summary: boolean },
     items: readonly ItemReseal[],
   ): Promise<number | Fenced['kind']> {
     const keys = [
