@@ -80,7 +80,7 @@ test('the sign-in takes what is typed, and signing out leaves no place for the n
 
 test('a card is found from the home screen by its token, under whichever key and reference', async () => {
   const { page } = await openSignedIn(world);
-  await page.getByLabel('Token, or start of a reference').fill(token);
+  await page.getByLabel('Token, start of a reference, or last four digits').fill(token);
   await page.keyboard.press('Enter');
   await page.getByText('1 shown; there are no more.').waitFor();
   await page.getByRole('cell', { name: 'seen' }).waitFor();
@@ -103,6 +103,37 @@ test('the expiry of a card is told beside that of its item, and a card that has 
   const cell = (row: string) => page.getByRole('row', { name: row }).locator('[data-title="Card expires"]');
   expect(await cell('valid').textContent()).toBe('12/2099 ');
   expect(await cell('past').textContent()).toBe('01/2020 Expired');
+});
+
+test('a key gets summaries, also of the cards that it has, and four digits find them', async () => {
+  const { sdk } = world.owner;
+  await sdk.keys.create({ key: 'digits', passphrase: PASSPHRASE });
+  const data = { card_number: '5555555555554444', expiry: '12/2099' };
+  await sdk.vault.store({ key: 'digits', reference: 'by-digits', data, passphrase: PASSPHRASE });
+  const { page, faults } = await openSignedIn(world);
+  await goTo(page, 'items?q=4444');
+  await page.getByText('Cards are found by their last four digits').waitFor();
+  await goTo(page, 'keys');
+  const row = page.getByRole('row', { name: /^digits/ });
+  await row.getByRole('button', { name: 'Summaries' }).click();
+  const dialog = page.getByRole('dialog');
+  expect(await dialog.getByLabel('List brand, last four digits and expiry of its cards').isChecked()).toBe(
+    true,
+  );
+  await dialog.getByLabel('Passphrase').fill(PASSPHRASE);
+  await dialog.getByRole('button', { name: 'Summaries' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  while ((await sdk.keys.resealProgress({ key: 'digits' })).finished_at === undefined) {
+    await Bun.sleep(50);
+  }
+  await row.getByRole('button', { name: 'Seal anew' }).click();
+  await dialog.getByText('1 of 1 items sealed anew.').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await goTo(page, 'items?q=4444');
+  await page.getByText('1 shown; there are no more.').waitFor();
+  await page.getByRole('row', { name: 'by-digits' }).getByText('Mastercard').waitFor();
+  // The first search is refused where no key of the account has summaries.
+  expect(faults.filter((fault) => !fault.includes('status of 400'))).toEqual([]);
 });
 
 test('words are shown for codes, which are in titles', async () => {
@@ -166,6 +197,7 @@ test('a link to an item is made at the item, opens it, and is named by its log',
   expect(hours).toBeCloseTo(2, 1);
   const visitor = await page.context().newPage();
   await visitor.goto(link);
+  await visitor.getByRole('button', { name: 'Show details' }).click();
   await visitor.getByText(/1111/).first().waitFor();
   await visitor.close();
   await goTo(page, `readings?endpoint=${made?.unique_id}`);

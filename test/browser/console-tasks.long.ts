@@ -20,7 +20,7 @@ afterAll(() => {
 
 /** Goes from the home screen to the card of the customer. */
 async function openCard(page: Page, person: Person): Promise<void> {
-  await person.type(page.getByLabel('Token, or start of a reference'), CUSTOMER, true);
+  await person.type(page.getByLabel('Token, start of a reference, or last four digits'), CUSTOMER, true);
   const row = page.getByRole('row', { name: CARDS });
   await person.read(row);
   await person.click(row.getByRole('link'));
@@ -101,7 +101,7 @@ const TASKS: Readonly<Record<string, (page: Page, person: Person) => Promise<voi
     await row.waitFor({ state: 'detached' });
   },
   'remove a customer': async (page, person) => {
-    await person.type(page.getByLabel('Token, or start of a reference'), CUSTOMER, true);
+    await person.type(page.getByLabel('Token, start of a reference, or last four digits'), CUSTOMER, true);
     await person.read(page.getByText('2 shown; there are no more.'));
     await person.click(page.getByRole('button', { name: 'Erase a reference' }));
     const dialog = page.getByRole('dialog');

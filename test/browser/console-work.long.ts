@@ -152,7 +152,7 @@ describe('the place', () => {
   test('has the filters, also on the way back', async () => {
     const { page } = await openSignedIn(world);
     await goTo(page, 'items');
-    const search = page.getByLabel('Token, or start of a reference');
+    const search = page.getByLabel('Token, start of a reference, or last four digits');
     for (const wanted of ['order-1001', 'order-1002']) {
       await search.fill(wanted);
       await search.press('Enter');

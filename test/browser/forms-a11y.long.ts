@@ -102,14 +102,17 @@ describe('axe finds nothing', () => {
     const token = await world.owner.store('shop', VALUES.pcd, { reference: 'r' });
     const visit = { unique_id, secret, token, reference: 'r' };
     await open('pcd', {}, visit);
+    const asked = await faultsOfLooks();
+    await page.getByRole('button', { name: 'Show details' }).click();
     await page.locator('.vf-value').first().waitFor();
     const hidden = await faultsOfLooks();
     await page.locator('.vf-show').click();
     const shown = await faultsOfLooks();
     await open('pcd', {}, { ...visit, token: 'f'.repeat(64) });
+    await page.getByRole('button', { name: 'Show details' }).click();
     await page.locator('.vf-alert').waitFor();
     const refused = await faultsOfLooks();
-    expect({ hidden, shown, refused }).toEqual({ hidden: [], shown: [], refused: [] });
+    expect({ asked, hidden, shown, refused }).toEqual({ asked: [], hidden: [], shown: [], refused: [] });
   });
 
   test.each([
@@ -184,6 +187,7 @@ describe('with the keyboard alone', () => {
     const { unique_id, secret } = await world.retrieve();
     const token = await world.owner.store('shop', VALUES.pcd, { reference: 'r' });
     await open('pcd', {}, { unique_id, secret, token, reference: 'r' });
+    await page.getByRole('button', { name: 'Show details' }).press('Enter');
     await page.locator('.vf-value').first().waitFor();
     await page.locator('.vf-copy').last().focus();
     await page.keyboard.press('Enter');
