@@ -226,6 +226,10 @@ export const T = {
       capture: 'What is captured is stored under it, such as a number of an order.',
       retrieve: 'Only items of this reference can be read.',
     },
+    limits: 'Limits',
+    usesOf: (uses: number, max: number): string => `${uses.toLocaleString()} of ${max.toLocaleString()} uses`,
+    usedUp: 'Used up',
+    referenceAt: (path: string): string => `from ${path}`,
     maxUses: 'Uses',
     maxUsesHint: {
       capture: 'How many captures it takes, such as 1. Unlimited if left empty.',

@@ -185,6 +185,20 @@ function isWanted(
   );
 }
 
+/** True if an endpoint has had all its uses. */
+function isUsedUp({ max_uses = Number.POSITIVE_INFINITY, uses = 0 }: Endpoint): boolean {
+  return uses >= max_uses;
+}
+
+/** How often, how fast and from where an endpoint can be used. */
+function boundsOf({ max_uses, uses = 0, rate, origins = [] }: Endpoint): readonly string[] {
+  return [
+    ...(max_uses === undefined ? [] : [T.endpoints.usesOf(uses, max_uses)]),
+    ...(rate === undefined ? [] : [rate]),
+    ...origins,
+  ];
+}
+
 /** Endpoints of one kind, through which others store or read. */
 export function EndpointsScreen({ session, params, kind }: ScreenProps & { readonly kind: Kind }) {
   const { client, may } = session;
@@ -232,9 +246,13 @@ export function EndpointsScreen({ session, params, kind }: ScreenProps & { reado
           { title: T.key, cell: ({ user }) => user },
           {
             title: T.endpoints.state,
-            cell: ({ expired }) => (
-              <Badge kind={expired ? 'plain' : 'good'}>
-                {expired ? T.endpoints.states.stopped : T.endpoints.active}
+            cell: (endpoint) => (
+              <Badge kind={endpoint.expired || isUsedUp(endpoint) ? 'plain' : 'good'}>
+                {endpoint.expired
+                  ? T.endpoints.states.stopped
+                  : isUsedUp(endpoint)
+                    ? T.endpoints.usedUp
+                    : T.endpoints.active}
               </Badge>
             ),
           },
@@ -243,7 +261,12 @@ export function EndpointsScreen({ session, params, kind }: ScreenProps & { reado
             title: T.endpoints.token,
             cell: ({ token }) => (token === undefined ? '' : <Short text={token} />),
           },
-          { title: T.endpoints.reference, cell: ({ reference }) => reference },
+          {
+            title: T.endpoints.reference,
+            cell: ({ reference, reference_field }) =>
+              reference_field === undefined ? reference : T.endpoints.referenceAt(reference_field),
+          },
+          { title: T.endpoints.limits, cell: (endpoint) => boundsOf(endpoint).join(', ') },
         ]}
         actions={({ unique_id }) => (
           <>

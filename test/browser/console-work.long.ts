@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { Scope } from '../../sdk/transport/types.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { useEndpoint } from '../helpers/endpoints.ts';
 import { localProxy } from '../helpers/proxy.ts';
@@ -239,6 +240,46 @@ test('jobs that are finished are folded', async () => {
   await page.getByRole('link', { name: 'Show finished ones too' }).click();
   await page.getByRole('row', { name: 'told' }).getByText('Done').waitFor();
   expect(await page.getByLabel('Status').locator('option:checked').textContent()).toBe('All');
+});
+
+test('endpoints show how often they were used, and their other limits', async () => {
+  const limits = { max_uses: 2, rate: '20/m', origins: 'https://shop.example' };
+  const { url, secret } = await world.capture({ unique_id: 'limited', ...limits });
+  const use = () =>
+    useEndpoint(world.vault, 'POST', new URL(url, world.url).pathname, {
+      secret,
+      body: { card_number: '4111111111111111' },
+      query: { reference: 'limited' },
+    });
+  expect((await use()).outcome).toBe('200');
+  const { page } = await openSignedIn(world);
+  await goTo(page, 'capture');
+  const row = page.getByRole('row').filter({ hasText: 'limited' });
+  expect(await row.textContent()).toContain('1 of 2 uses, 20/m, https://shop.example');
+  expect(await row.textContent()).toContain('Active');
+  expect((await use()).outcome).toBe('200');
+  await goTo(page, 'keys');
+  await goTo(page, 'capture');
+  await row.getByText('Used up').waitFor();
+});
+
+test('a paused subscription says since when, why, and how many events were left out', async () => {
+  const { owner, vault } = world;
+  const { id } = await owner.sdk.events.create({ url: party.url('/paused'), types: ['item.*'] });
+  const state = redisKeys.eventState(owner.aid);
+  await vault.raw.hset(state, `p:${id}`, Date.now(), `w:${id}`, 'full', `l:${id}`, 12);
+  const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
+  await goTo(page, 'events');
+  const row = page.getByRole('row').filter({ hasText: '/paused' });
+  expect(await row.textContent()).toMatch(/\d{4}.*\(too many events waited\)12/);
+  // On a phone all parts of a cell stand beside its title.
+  const cells = await row
+    .locator('td')
+    .evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().width));
+  expect(Math.max(...cells)).toBeLessThanOrEqual(390);
+  const faults = await axeFaults(page);
+  expect(faults).toEqual([]);
+  await owner.sdk.events.delete({ id });
 });
 
 test('a connection is made with the key of a third party, which is shown nowhere', async () => {

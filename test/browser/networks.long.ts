@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { loadBinTable } from '../../server/bin-table/command.ts';
+import { axeFaults } from './axe.ts';
 import { allReady, elementsIn, heard, heardAll, pageOf } from './elements-page.ts';
 import { showForm } from './forms-shop.ts';
 import { openFormsWorld } from './forms-world.ts';
@@ -38,6 +39,8 @@ test('a form offers them, with the keyboard, and stores the choice', async () =>
   await choice.waitFor();
   expect(await choice.locator('label').allTextContents()).toEqual(['Visa', 'Cartes Bancaires']);
   await shown.form.getByText('Card network: Visa, Cartes Bancaires').waitFor({ state: 'attached' });
+  // The shop around the form has faults of its own.
+  expect((await axeFaults(page)).filter((fault) => fault.includes('vf-'))).toEqual([]);
   await shown.form.locator('[name="card_number"]').focus();
   await page.keyboard.press('Tab');
   await page.keyboard.press('ArrowDown');
@@ -95,6 +98,9 @@ for (const name of ['ready', 'submit', 'error', 'change']) field.addEventListene
   await choice.waitFor();
   const changes = await heardAll(page, 'change', 2);
   expect(changes.at(-1)).toMatchObject({ networks: ['visa', 'cartes-bancaires'] });
+  expect(await frame.locator('body').ariaSnapshot()).toMatch(
+    /textbox "Card number".*combobox "Card network"/s,
+  );
   await number.focus();
   await page.keyboard.press('Tab');
   await page.keyboard.press('ArrowDown');

@@ -27,6 +27,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/proxy.md',
     'docs/guides/relay.md',
     'docs/guides/webhooks.md',
+    'docs/guides/events.md',
     'docs/guides/jobs.md',
     'docs/guides/least-privilege.md',
     'docs/guides/client-certificates.md',
