@@ -1,8 +1,10 @@
 import { defineCommand, type Table } from '../../cli/command.ts';
+import type { Events } from '../../event/events.ts';
 import type { KeyCounts } from '../report.ts';
 import type { KeyRotation, Rotation } from './rotate.ts';
 
 interface Needs {
+  readonly events: Events;
   readonly keyRotation: KeyRotation;
   readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
 }
@@ -46,8 +48,10 @@ export const rotateCommand = defineCommand({
     'Re-encrypts every record with the first key of VAULT_MASTER_KEY, while servers run, so that the other keys can be removed.',
   audit: { action: 'master_key.rotate' },
   opens: 'vault',
-  async run({ progress }, { keyRotation, masterKeys }: Needs) {
+  async run({ progress }, { keyRotation, masterKeys, events }: Needs) {
     const { writeId, ids } = masterKeys;
+    // Changes that no event was queued for are sealed under the keys of their time; deliveries are re-encrypted.
+    await events.round(true);
     const rotation = await keyRotation.rotate((pass) => {
       const shown = progress(`Pass ${pass}`, 'records');
       let seen = 0;
