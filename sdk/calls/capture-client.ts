@@ -32,7 +32,8 @@ export interface CaptureClient {
    * `metadata_sensitive`, `charset_unsupported`, `track_data_refused`, `token_exists`,
    * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`,
    * `sealing_required` (the endpoint takes sealed bodies alone: set `seal`), `sealing_key_expired` (twice, for a new key
-   * too)
+   * too),
+   * `endpoint_used_up`, `origin_not_allowed`, `reference_sensitive`
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */
@@ -40,7 +41,8 @@ export interface CaptureClient {
   /**
    * Checks that the endpoint accepts data, and until when; nothing is stored.
    * @see /guide/capture
-   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped)
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
+   * `endpoint_used_up`, `origin_not_allowed`
    * @example
    * const { expires_at } = await checkout.check();
    */

@@ -58,7 +58,8 @@ export interface CaptureCalls {
    * `metadata_sensitive`, `charset_unsupported`, `track_data_refused`, `token_exists`,
    * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`,
    * `sealing_required` (the endpoint takes sealed bodies alone: use `captureClient`), `sealing_key_expired` (never, since
-   * this does not seal)
+   * this does not seal),
+   * `endpoint_used_up`, `origin_not_allowed`, `reference_sensitive`
    * @example
    * const made = await client.capture.create({ key: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
@@ -67,7 +68,8 @@ export interface CaptureCalls {
   /**
    * Checks that an endpoint accepts data, and until when; nothing is stored.
    * @see /guide/capture
-   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase),
+   * `endpoint_used_up`, `origin_not_allowed`
    * @example
    * const made = await client.capture.create({ key: 'customers' });
    * const { expires_at } = await client.capture.check(made);
@@ -77,7 +79,8 @@ export interface CaptureCalls {
    * The networks of a card by its first six to eight digits, so that a page can offer the choice between two; at most ten
    * requests a minute from one address.
    * @see /guide/capture
-   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase),
+   * `endpoint_used_up`, `origin_not_allowed`
    * @example
    * const made = await client.capture.create({ key: 'customers' });
    * const { networks } = await client.capture.networks({ ...made, digits: '41111111' });

@@ -28,7 +28,8 @@ export interface RetrieveClient {
    * say. Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
    * @see /guide/retrieve
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
-   * `endpoint_out_of_scope`, `reference_required`, `token_not_found`, `rule_not_found`, `rule_limit`
+   * `endpoint_out_of_scope`, `reference_required`, `token_not_found`, `rule_not_found`, `rule_limit`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * const card = await desk.decrypt({ token, reference: 'customer-4711' });
    */
@@ -37,7 +38,8 @@ export interface RetrieveClient {
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
    * @see /guide/retrieve
    * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
-   * `rule_not_found`, `rule_limit`
+   * `rule_not_found`, `rule_limit`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * const text = await desk.decryptText({ token, reference: 'customer-4711' });
    */
@@ -46,7 +48,8 @@ export interface RetrieveClient {
    * One page of the tokens that the endpoint reaches, without their data; at most 1,024 unless `limit` says
    * otherwise.
    * @see /guide/retrieve
-   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * const { data, next_token } = await desk.list({ reference_prefix: 'customer-', limit: 100 });
    */
@@ -54,7 +57,8 @@ export interface RetrieveClient {
   /**
    * All of them, page by page, from `next_token` where one is given.
    * @see /guide/retrieve
-   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * for await (const { data } of desk.pages({ limit: 100 })) {
    *   const tokens = Object.values(data).flatMap((items) => items.map(({ token }) => token));
@@ -68,7 +72,8 @@ export interface RetrieveClient {
    * the longest wait for the next piece. Each item counts as one decryption.
    * @see /guide/retrieve
    * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `cursor_invalid`,
-   * `token_not_found`, `rule_not_found`, `rule_limit`
+   * `token_not_found`, `rule_not_found`, `rule_limit`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * for await (const { token, data } of desk.decryptAll({ reference: 'customer-4711' })) {
    *   const holder = data['card_holder'];

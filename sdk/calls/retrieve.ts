@@ -57,7 +57,8 @@ export interface RetrieveCalls {
    * Numbers become JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
    * @see /guide/retrieve
    * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
-   * `rule_not_found`, `rule_limit`
+   * `rule_not_found`, `rule_limit`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * const made = await client.retrieve.create({ key: 'customers', token });
    * const card = await client.retrieve.decrypt({ ...made, token });
@@ -67,7 +68,8 @@ export interface RetrieveCalls {
    * As `decrypt`, but returns the JSON text exactly as the service sent it, with every digit.
    * @see /guide/retrieve
    * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `token_not_found`,
-   * `rule_not_found`, `rule_limit`
+   * `rule_not_found`, `rule_limit`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * const text = await client.retrieve.decryptText({ unique_id: 'call-centre', secret, token });
    */
@@ -76,7 +78,8 @@ export interface RetrieveCalls {
    * One page of the tokens that an endpoint reaches, without their data; at most 1,024 unless `limit` says
    * otherwise.
    * @see /guide/retrieve
-   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * const { data } = await client.retrieve.listItems({ unique_id: 'call-centre', secret, limit: 100 });
    */
@@ -84,7 +87,8 @@ export interface RetrieveCalls {
   /**
    * All of them, page by page, from `next_token` where one is given.
    * @see /guide/retrieve
-   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`
+   * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `cursor_invalid`, `token_not_found`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * for await (const { data } of client.retrieve.itemPages({ unique_id: 'call-centre', secret })) {
    *   const users = Object.keys(data);
@@ -97,7 +101,8 @@ export interface RetrieveCalls {
    * off throws `VaultConnectionError`. Each item counts as one decryption.
    * @see /guide/retrieve
    * @throws `endpoint_refused`, `endpoint_gone`, `endpoint_out_of_scope`, `reference_required`, `cursor_invalid`,
-   * `token_not_found`, `rule_not_found`, `rule_limit`
+   * `token_not_found`, `rule_not_found`, `rule_limit`,
+   * `endpoint_used_up`, `origin_not_allowed`, `sealing_required`
    * @example
    * for await (const item of client.retrieve.decryptAll({ unique_id: 'call-centre', secret })) {
    *   const holder = item.data['card_holder'];

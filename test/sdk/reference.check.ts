@@ -47,7 +47,7 @@ const OF_LISTS = ['reference_required', 'rule_not_found', 'rule_limit'];
 const NEVER: Readonly<Record<string, readonly string[]>> = {
   'vault.decryptAll': ['reference_required', 'token_not_found'],
   'vault.delete': ['cursor_invalid'],
-  'vault.eraseReference': ['reference_required', 'token_not_found'],
+  'vault.eraseReference': ['reference_required', 'token_not_found', 'version_mismatch'],
   'vault.decrypt': ['cursor_invalid', 'key_changed'],
   'vault.decryptText': ['cursor_invalid', 'key_changed'],
   'vault.decryptVersioned': ['cursor_invalid', 'key_changed'],
