@@ -71,7 +71,6 @@ const IN_NO_BACKUP: Readonly<Record<string, string>> = {
   logHeads: 'as `accountHeads`',
   sad: 'the codes of this vault are to expire, and stay out of every file',
   sealingKeys: 'nothing that is stored is under one',
-  waitingEvents: 'counts what is sent or fails before long',
 };
 
 test('a backup has a key of every kind that a restored vault needs', async () => {

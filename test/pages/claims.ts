@@ -7,6 +7,7 @@ import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { WEBHOOKS } from '../../server/boot/routes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { SERVER_SETTING_NAMES } from '../../server/config/settings.ts';
+import { Subscription } from '../../server/event/schema.ts';
 import { type Value, valueFaults } from '../deploy/chart.ts';
 import { CLIENTS } from '../generators/clients.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
@@ -111,6 +112,16 @@ function webhookFaults({ code }: CodeBlock): readonly string[] {
   return WEBHOOK_CHECKS.some((check) => check.Check(value)) ? [] : ['is no webhook'];
 }
 
+/** An event, or members of a subscription as it is shown. */
+function eventFaults(block: CodeBlock): readonly string[] {
+  const members = Object.keys(Subscription.properties);
+  return webhookFaults(block).length === 0
+    ? []
+    : Object.keys(JSON.parse(block.code)).flatMap((name) =>
+        members.includes(name) ? [] : [`a subscription has no ${name}`],
+      );
+}
+
 /** The tag of the element may have the attributes that it knows, and the script is one that the vault serves. */
 async function elementFaults({ code }: CodeBlock): Promise<readonly string[]> {
   const faults: string[] = [];
@@ -159,6 +170,12 @@ export const CLAIMS: readonly Claim[] = [
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
   { page: /^docs\/guides\/(?:webhooks|capture)\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
+  { page: /^docs\/guides\/events\.md$/, info: 'json', by: 'the schema', faults: eventFaults },
+  {
+    page: /^docs\/recipes\/cards-from-stripes-forwarding\.md$/,
+    info: 'text',
+    by: 'the block that sends in place of Stripe',
+  },
   {
     page: /^docs\/recipes\/one-shop\.md$/,
     info: /^(?:sh|console|text|json|js \S+|text \S+)$/,
