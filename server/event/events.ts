@@ -17,7 +17,7 @@ import { formatExpiry } from '../domain/text/time.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
-import { type Announced, eventIdOf, type LiveSubscription, type Receivers } from './receivers.ts';
+import { type Announced, eventIdOf, type LiveSubscription, mayShow, type Receivers } from './receivers.ts';
 import type { EventStore } from './store.ts';
 
 /** Something that an owner has to renew. */
@@ -321,10 +321,8 @@ export class Events {
 }
 
 /** Tells whether a subscription gets an event: it has the type, and the event names one of its maker's keys. */
-function isFor({ types, keys }: LiveSubscription, { type, data }: VaultEvent): boolean {
-  return (
-    hasEventType(types, type) && (keys === undefined || (data.user !== undefined && keys.includes(data.user)))
-  );
+function isFor(subscription: LiveSubscription, event: VaultEvent): boolean {
+  return hasEventType(subscription.types, event.type) && mayShow(subscription, event);
 }
 
 /** The event of a change of an item; its actor is the account, unless it names a credential or an endpoint. */

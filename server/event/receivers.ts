@@ -77,14 +77,15 @@ export class Receivers {
     this.cache = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
-  /** Returns the receiver of a subscription; undefined if it has ended. */
+  /** Returns the receiver of an event; undefined if its subscription has ended, or has a maker now who may not see it. */
   async find(
     { aid, hosts }: { readonly aid: string; readonly hosts: readonly string[] },
     id: string,
+    event: VaultEvent,
   ): Promise<Receiver | undefined> {
     const record = await this.store.read(aid, id);
     const live = record && (await this.openLive(aid, { id, record }));
-    if (live === undefined) {
+    if (live === undefined || !mayShow(live, event)) {
       return undefined;
     }
     const { url, secret, metadata, maxAttempts } = live;
@@ -213,6 +214,14 @@ export class Receivers {
       maker === undefined || (maker.expires_at !== undefined && Date.parse(maker.expires_at) <= this.now());
     return hasEnded ? undefined : { ...opened, id, keys: maker.keys };
   }
+}
+
+/** Tells whether an event is about one of the keys of a subscription, or a test, which is about none. */
+export function mayShow(
+  { keys }: Pick<LiveSubscription, 'keys'>,
+  { type, data: { user } }: VaultEvent,
+): boolean {
+  return keys === undefined || type === 'test' || (user !== undefined && keys.includes(user));
 }
 
 /** The id of an event, equal for the same account and seed. */

@@ -4,6 +4,7 @@ import { webhooks } from '../../sdk/index.ts';
 import type { EventWebhook } from '../../sdk/transport/types.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
+import { credentialClient } from '../helpers/credentials.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
 import { openProxyVault } from '../helpers/proxy.ts';
 import { type Act, startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
@@ -243,6 +244,26 @@ describe('subscriptions', () => {
     await vault.opened.services.subscriptions.sweep(account.aid);
     expect(await vault.raw.hlen(`{a:${account.aid}}es`)).toBe(0);
     expect(receiver.events()).toHaveLength(1);
+  });
+
+  test('that a credential with keys replaces show nothing of other keys, of what waits either', async () => {
+    const { account, receiver } = await newAccount(500);
+    await account.key('hidden');
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    await account.store('hidden', CARD);
+    await account.store('u', CARD);
+    await round();
+    while ((await shown(account, id)).failing_since === undefined) {
+      await Bun.sleep(POLL_MS);
+    }
+    const own = createReceiver(party);
+    const limited = await credentialClient(vault.handle, account, ['event:write'], { keys: ['u'] });
+    const body = { ...own.webhook, types: ['item.created'] };
+    expect((await limited.send('PUT', `/event/subscription/${id}`, { body })).outcome).toBe('200');
+    while ((await shown(account, id)).waiting > 0) {
+      await Bun.sleep(POLL_MS);
+    }
+    expect(own.events().map(({ json }) => json['data'])).toMatchObject([{ user: 'u' }]);
   });
 
   test('cost an account nothing once they are gone', async () => {
