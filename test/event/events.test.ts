@@ -6,6 +6,7 @@ import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { credentialClient } from '../helpers/credentials.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
+import { holdNext } from '../helpers/hold.ts';
 import { openProxyVault } from '../helpers/proxy.ts';
 import { type Act, startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import type { TestVault } from '../helpers/vault.ts';
@@ -407,6 +408,26 @@ describe('a receiver that fails', () => {
     await vault.opened.services.events.round(true);
     expect(vault.opened.services.events.figures()?.waiting).toBeLessThan(100_000);
     expect(receiver.events()).toHaveLength(0);
+  });
+});
+
+describe('a round', () => {
+  test('tells a subscription that is made while it runs of all that follows', async () => {
+    const own = await openProxyVault({ alone: true });
+    const account = await own.account();
+    await account.key('u');
+    await subscribe(account, createReceiver(party), ['item.created']);
+    const held = holdNext(own.opened.stores.auditStore, 'readMarks');
+    const running = round(own);
+    await held.reached;
+    const receiver = createReceiver(party);
+    await subscribe(account, receiver, ['item.created']);
+    await account.store('u', CARD);
+    held.release();
+    await running;
+    await round(own);
+    expect(await typesOf(receiver, 1)).toEqual(['item.created']);
+    await own.close();
   });
 });
 
