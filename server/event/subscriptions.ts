@@ -67,6 +67,8 @@ export class Subscriptions {
     if (outcome !== 'ok') {
       throw new VaultError('subscriptions_full');
     }
+    // A sweep that found none before may have removed the account.
+    await this.store.enter(aid);
     await this.watchAll(aid);
     return this.shownOf(aid, id, record);
   }
@@ -125,6 +127,10 @@ export class Subscriptions {
       const isEmpty = await this.isEmpty(aid);
       if (isEmpty && (await this.receivers.live(aid)).length === 0) {
         await this.store.leave(aid);
+        // For one that was made meanwhile.
+        if ((await this.receivers.live(aid)).length > 0) {
+          await this.store.enter(aid);
+        }
       }
     }
   }

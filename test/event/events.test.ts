@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { webhooks } from '../../sdk/index.ts';
 import type { EventWebhook } from '../../sdk/transport/types.ts';
+import type { EventStore } from '../../server/event/store.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { credentialClient } from '../helpers/credentials.ts';
@@ -265,6 +266,20 @@ describe('subscriptions', () => {
       await Bun.sleep(POLL_MS);
     }
     expect(own.events().map(({ json }) => json['data'])).toMatchObject([{ user: 'u' }]);
+  });
+
+  test('that are made while a sweep finds none leave their account among those with some', async () => {
+    const { account, receiver } = await newAccount();
+    const { id } = await subscribe(account, receiver, ['item.*']);
+    await account.send('DELETE', `/event/subscription/${id}`);
+    const { subscriptions } = vault.opened.services;
+    const held = holdNext(Reflect.get(subscriptions, 'store') as EventStore, 'leave');
+    const sweeping = subscriptions.sweep(account.aid);
+    await held.reached;
+    await subscribe(account, receiver, ['item.*']);
+    held.release();
+    await sweeping;
+    expect(await vault.raw.sismember('{events}', account.aid)).toBe(1);
   });
 
   test('cost an account nothing once they are gone', async () => {
