@@ -98,10 +98,15 @@ export class Receivers {
     };
   }
 
-  /** Returns the subscriptions of an account that have not ended. */
+  /** Returns the subscriptions of an account that have not ended. A damaged one has no receiver, and stops none of the others. */
   async live(aid: string): Promise<readonly LiveSubscription[]> {
-    const found = await Promise.all((await this.store.readAll(aid)).map((one) => this.openLive(aid, one)));
-    return found.filter((one) => one !== undefined);
+    const found = await this.openAll(aid);
+    return found.flatMap(({ live }) => (live === undefined || live === 'damaged' ? [] : [live]));
+  }
+
+  /** Returns the ids of the subscriptions of an account that have ended. */
+  async ended(aid: string): Promise<readonly string[]> {
+    return (await this.openAll(aid)).flatMap(({ id, live }) => (live === undefined ? [id] : []));
   }
 
   /** Returns how deliveries to the subscriptions of an account that have not ended go. */
@@ -114,12 +119,16 @@ export class Receivers {
     );
   }
 
-  /** Returns the URLs of an account's subscriptions by id. */
+  /** Returns the URLs of an account's subscriptions by id, without those of damaged ones. */
   async urls(aid: string): Promise<ReadonlyMap<string, string>> {
     const records = await this.store.readAll(aid);
-    return new Map(
-      await Promise.all(records.map(async (one) => [one.id, (await this.open(aid, one)).url] as const)),
+    const found = await Promise.all(
+      records.map(async (one) => {
+        const opened = await recover(this.open(aid, one), 'integrity_failed', undefined);
+        return opened === undefined ? [] : [[one.id, opened.url] as const];
+      }),
     );
+    return new Map(found.flat());
   }
 
   /** Opens the record of a subscription. */
@@ -200,6 +209,15 @@ export class Receivers {
       await this.store.pause(aid, id, this.now(), 'failing');
       this.recordEvent('event_subscription_paused', { subscription: id, because: 'failing' });
     }
+  }
+
+  private async openAll(aid: string) {
+    return Promise.all(
+      (await this.store.readAll(aid)).map(async (one) => ({
+        id: one.id,
+        live: await recover(this.openLive(aid, one), 'integrity_failed', 'damaged'),
+      })),
+    );
   }
 
   /** Opens a subscription; undefined if its maker was deleted, or has expired. */

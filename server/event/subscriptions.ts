@@ -179,9 +179,8 @@ export class Subscriptions {
   }
 
   private async removeEnded(aid: string): Promise<number> {
-    const live = new Set((await this.receivers.live(aid)).map(({ id }) => id));
-    const ended = (await this.store.readAll(aid)).filter(({ id }) => !live.has(id));
-    for (const { id } of ended) {
+    const ended = await this.receivers.ended(aid);
+    for (const id of ended) {
       await this.end(aid, id);
     }
     return ended.length;

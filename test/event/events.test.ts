@@ -282,6 +282,24 @@ describe('subscriptions', () => {
     expect(await vault.raw.sismember('{events}', account.aid)).toBe(1);
   });
 
+  test('with a damaged record stop none of the others, and stay for their owner to remove', async () => {
+    const { account, receiver } = await newAccount();
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    const other = createReceiver(party);
+    await subscribe(account, other, ['item.created', 'endpoint.created']);
+    const name = redisKeys.subscriptions(account.aid);
+    await vault.raw.hset(name, id, 'damaged');
+    await createCapture(account, 'u');
+    await account.store('u', CARD);
+    await round();
+    expect((await typesOf(other, 2)).toSorted()).toEqual(['endpoint.created', 'item.created']);
+    expect((await account.send('GET', '/proxy/job', { query: { kind: 'event' } })).outcome).toBe('200');
+    await vault.opened.services.subscriptions.sweep(account.aid);
+    expect(await vault.raw.hget(name, id)).toBe('damaged');
+    expect((await account.send('GET', `/event/subscription/${id}`)).outcome).toBe('500 integrity_failed');
+    expect((await account.send('DELETE', `/event/subscription/${id}`)).outcome).toBe('200');
+  });
+
   test('cost an account nothing once they are gone', async () => {
     const { account, receiver } = await newAccount();
     const { id } = await subscribe(account, receiver, ['item.*']);
