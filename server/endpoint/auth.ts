@@ -132,17 +132,27 @@ export class EndpointAuth {
 
   /**
    * Makes one use of an endpoint with a number of uses: it is counted before `act`, and subtracted only if `act` certainly had no
-   * effect. The last one announces its event. Rejects with `endpoint_used_up`.
+   * effect. The last one announces its event. A repeat with the seed of a request whose reply was lost is the same use. Rejects with
+   * `endpoint_used_up`.
    */
-  async use<T>({ requestId }: RequestContext, endpoint: OpenEndpoint, act: () => Promise<T>): Promise<T> {
+  async use<T>(
+    { requestId }: RequestContext,
+    endpoint: OpenEndpoint,
+    act: () => Promise<T>,
+    seed?: string,
+  ): Promise<T> {
     const { id, nonce, policy, key } = endpoint;
     const { maxUses, kid, kind } = policy;
     if (maxUses === undefined) {
       return act();
     }
-    const taken = await this.store.takeUse(id, nonce, maxUses, this.now());
+    const taken = await this.store.takeUse(id, nonce, maxUses, this.now(), seed);
     if (taken === 'gone' || taken === 'used_up') {
       throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');
+    }
+    if (taken === 'again') {
+      // The first run has counted it; where that has died, the sweep announces the event.
+      return act();
     }
     const entry = { kid, kind, nonce, id };
     if (taken === 'last') {
@@ -159,7 +169,7 @@ export class EndpointAuth {
       // A use that cannot be subtracted now stays used.
       const ended = hasEffect
         ? this.endUse(key.aid, entry, maxUses, requestId)
-        : this.store.giveBackUse(id, nonce);
+        : this.store.giveBackUse(id, nonce, seed);
       await ended.catch(() => undefined);
     }
   }

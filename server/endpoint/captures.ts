@@ -216,9 +216,8 @@ export class Captures {
       const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
       const work: Capture = { ctx, endpoint, input, given, seed };
       const { token } = policy;
-      const stored = await this.auth.use(ctx, endpoint, () =>
-        token === undefined ? this.store(work) : this.patch(work, token),
-      );
+      const act = () => (token === undefined ? this.store(work) : this.patch(work, token));
+      const stored = await this.auth.use(ctx, endpoint, act, seed);
       const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = stored;
       if (policy.isTold) {
         await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);

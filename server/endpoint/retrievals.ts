@@ -1,6 +1,7 @@
 import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
+import { RULE_LIMITS } from '../domain/rule/budget.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
@@ -14,10 +15,11 @@ type RetrieveInput = EndpointAddress & RetrieveQuery;
 
 type CreateRetrieveInput = CreateEndpointInput & CreateRetrieveQuery;
 
-/** A sealed page, and the most bytes of an item in it, with its data and without. */
+/** A sealed page, and the most bytes of an item in it, with its data, with what rules make of that, and without. */
 const PAGE_BYTES_MAX = 4 * 1_048_576;
 const OPENED_BYTES_MAX = 300_000;
 const LISTED_BYTES_MAX = 20_000;
+const RULED_BYTES_MAX = RULE_LIMITS.bytesMax + LISTED_BYTES_MAX;
 const COMMA = Buffer.from(',');
 const END = Buffer.from(']}');
 
@@ -159,13 +161,14 @@ export class Retrievals {
         expected: 'must be positive: a sealed reply is a page',
       });
     }
-    const itemBytes = input.decrypt_all ? OPENED_BYTES_MAX : LISTED_BYTES_MAX;
+    const openedBytes = endpoint.policy.rules.length > 0 ? RULED_BYTES_MAX : OPENED_BYTES_MAX;
+    const itemBytes = input.decrypt_all ? openedBytes : LISTED_BYTES_MAX;
     const parts: Uint8Array[] = [];
     let next_token = input.next_token;
     let bytes = 0;
     for (let items = 0; items < wanted; ) {
       const limit = Math.min(wanted - items, Math.floor((PAGE_BYTES_MAX - bytes) / itemBytes));
-      if (limit === 0) {
+      if (limit <= 0) {
         break;
       }
       const from = next_token === undefined ? {} : { next_token };

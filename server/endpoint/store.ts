@@ -86,12 +86,12 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
   }
 
   /**
-   * Counts a use before its effect. `last` if no more are left, `used_up` if none was left, `gone` if the endpoint is another one or
-   * none.
+   * Counts a use before its effect. `last` if no more are left, `again` if a request with this seed has taken it before, `used_up` if
+   * none was left, `gone` if the endpoint is another one or none.
    */
-  async takeUse(id: string, nonce: string, usesMax: number, nowMs: number) {
-    const reply = await this.redis.run(takeUse, [redisKeys.endpoint(id)], [nonce, usesMax, nowMs]);
-    return asOneOf(reply, ['ok', 'last', 'used_up', 'gone']);
+  async takeUse(id: string, nonce: string, usesMax: number, nowMs: number, seed = '') {
+    const reply = await this.redis.run(takeUse, [redisKeys.endpoint(id)], [nonce, usesMax, nowMs, seed]);
+    return asOneOf(reply, ['ok', 'last', 'again', 'used_up', 'gone']);
   }
 
   /** Counts a use that had its effect; true for exactly one, by which all of them had theirs. */
@@ -105,9 +105,9 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
     await this.redis.run(toldUsedUp, [redisKeys.endpoint(id)], [nonce]);
   }
 
-  /** Subtracts a use that had no effect. */
-  async giveBackUse(id: string, nonce: string): Promise<void> {
-    await this.redis.run(giveBackUse, [redisKeys.endpoint(id)], [nonce]);
+  /** Subtracts a use that had no effect, unless a repeat of the request has it too. */
+  async giveBackUse(id: string, nonce: string, seed = ''): Promise<void> {
+    await this.redis.run(giveBackUse, [redisKeys.endpoint(id)], [nonce, seed]);
   }
 
   /** Adds an entry to the directory, to the endpoints of its key, and with the `end` of a long-lived one to those by their end. */

@@ -17,7 +17,7 @@ import { formatExpiry } from '../domain/text/time.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
-import { type Announced, eventIdOf, type LiveSubscription, type Receivers } from './receivers.ts';
+import { type Announced, eventIdOf, type LiveSubscription, mayShow, type Receivers } from './receivers.ts';
 import type { EventStore } from './store.ts';
 
 /** Something that an owner has to renew. */
@@ -67,12 +67,6 @@ const OF_ACTIONS: Readonly<Record<string, EventType>> = {
   'credential.delete': 'credential.deleted',
   'certificate.create': 'certificate.created',
 };
-
-/** An account with subscriptions, as a round finds it. */
-interface Watched {
-  readonly aid: string;
-  readonly live: readonly LiveSubscription[];
-}
 
 /**
  * Finds what has happened in accounts with subscriptions, and queues a delivery for each event and subscription: in outboxes, to
@@ -159,15 +153,14 @@ export class Events {
       if (this.isStopped) {
         return;
       }
-      const watched = { aid, live: await this.receivers.live(aid) };
-      await attempt(this.readLog(watched));
-      await attempt(this.readAnnounced(watched));
-      await attempt(this.readRenewals(watched));
+      await attempt(this.readLog(aid));
+      await attempt(this.readAnnounced(aid));
+      await attempt(this.readRenewals(aid));
       const isAll = this.isDue(`all ${aid}`, ALL_MS);
       for (const [kid, user] of await this.store.keys(aid)) {
         const buckets = isAll ? await this.store.filled(kid) : (changed.get(kid) ?? []);
         for (const bucket of buckets) {
-          await attempt(this.readBucket(watched, user, bucket));
+          await attempt(this.readBucket(aid, user, bucket));
         }
       }
       await (isAll ? attempt(this.count(aid)) : undefined);
@@ -184,8 +177,8 @@ export class Events {
   }
 
   /** Queues what the scripts that change items have added to the outbox of a bucket. */
-  private async readBucket(watched: Watched, user: string, bucket: Bucket): Promise<void> {
-    const params = { aid: watched.aid, kid: bucket.kid };
+  private async readBucket(aid: string, user: string, bucket: Bucket): Promise<void> {
+    const params = { aid, kid: bucket.kid };
     for (let parts = 0; !this.isStopped; parts++) {
       const elements = await this.store.readOutbox(bucket);
       if (elements.length === 0) {
@@ -193,21 +186,18 @@ export class Events {
       }
       if (parts === PARTS_MAX) {
         // The next round reads all buckets.
-        this.looked.delete(`all ${watched.aid}`);
+        this.looked.delete(`all ${aid}`);
         return;
       }
-      if (watched.live.length > 0) {
-        const changes = await this.crypto.readOutbox({ params, elements });
-        const events = changes.flatMap((change) => (change === null ? [] : [itemEventOf(change, user)]));
-        await this.emit(watched, events);
-      }
+      const changes = await this.crypto.readOutbox({ params, elements });
+      const events = changes.flatMap((change) => (change === null ? [] : [itemEventOf(change, user)]));
+      await this.emit(aid, events);
       await this.store.advanceOutbox(bucket, elements);
     }
   }
 
   /** Queues what was announced, since no log has it. */
-  private async readAnnounced(watched: Watched): Promise<void> {
-    const { aid } = watched;
+  private async readAnnounced(aid: string): Promise<void> {
     for (let parts = 0; parts < PARTS_MAX; parts++) {
       const elements = await this.store.readAnnounced(aid);
       if (elements.length === 0) {
@@ -218,7 +208,7 @@ export class Events {
       );
       const users = await this.store.keys(aid);
       await this.emit(
-        watched,
+        aid,
         opened.filter((one) => one !== undefined).map((one) => withUser(one, users)),
       );
       await this.store.advanceAnnounced(aid, elements);
@@ -226,8 +216,7 @@ export class Events {
   }
 
   /** Queues the events of the entries of the security log after its position. */
-  private async readLog(watched: Watched): Promise<void> {
-    const { aid } = watched;
+  private async readLog(aid: string): Promise<void> {
     const marks = await this.auditStore.readMarks(aid);
     const end = marks.head?.toString('base64') ?? '';
     if (this.heads.get(aid) === end) {
@@ -249,7 +238,7 @@ export class Events {
       const entries = (await this.auditStore.read(aid, sequences)).map((entry) => entry ?? NO_BYTES);
       const opened = await this.crypto.streamAudit({ aid, first: from + 1, entries });
       await this.emit(
-        watched,
+        aid,
         opened.flatMap((entry) => (entry === null ? [] : securityEventsOf(aid, entry))),
       );
       const to = from + sequences.length;
@@ -263,14 +252,14 @@ export class Events {
   }
 
   /** Queues the expiries whose notices have become due since the last look of any server. */
-  private async readRenewals(watched: Watched): Promise<void> {
-    const { aid, live } = watched;
+  private async readRenewals(aid: string): Promise<void> {
     const types = ['certificate.expiring', 'credential.expiring'];
     if (!this.isDue(`renewals ${aid}`, RENEWALS_MS)) {
       return;
     }
-    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
     const now = this.now();
+    const live = await this.receivers.live(aid);
+    const isWanted = live.some((one) => types.some((type) => hasEventType(one.types, type)));
     const from = (await this.store.position(aid, 'x')) ?? now;
     // The position moves in any case: a later subscription is not told what was due before it.
     const renewals = isWanted ? await this.renewals(aid) : [];
@@ -285,12 +274,19 @@ export class Events {
           : [];
       }),
     );
-    await this.emit(watched, events);
+    await this.emit(aid, events);
     await this.store.advance(aid, 'x', from, now);
   }
 
-  /** Queues events for the subscriptions that have their types and keys. */
-  private async emit({ aid, live }: Watched, events: readonly Announced[]): Promise<void> {
+  /**
+   * Queues events for the subscriptions that have their types and keys. These are read after the events: one that was made before
+   * an event gets it, however long the round has run.
+   */
+  private async emit(aid: string, events: readonly Announced[]): Promise<void> {
+    if (events.length === 0) {
+      return;
+    }
+    const live = await this.receivers.live(aid);
     const queued = events.flatMap(({ event, only }) =>
       live
         .filter((one) => (only === undefined ? isFor(one, event) : one.id === only))
@@ -321,10 +317,8 @@ export class Events {
 }
 
 /** Tells whether a subscription gets an event: it has the type, and the event names one of its maker's keys. */
-function isFor({ types, keys }: LiveSubscription, { type, data }: VaultEvent): boolean {
-  return (
-    hasEventType(types, type) && (keys === undefined || (data.user !== undefined && keys.includes(data.user)))
-  );
+function isFor(subscription: LiveSubscription, event: VaultEvent): boolean {
+  return hasEventType(subscription.types, event.type) && mayShow(subscription, event);
 }
 
 /** The event of a change of an item; its actor is the account, unless it names a credential or an endpoint. */

@@ -77,14 +77,15 @@ export class Receivers {
     this.cache = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
-  /** Returns the receiver of a subscription; undefined if it has ended. */
+  /** Returns the receiver of an event; undefined if its subscription has ended, or has a maker now who may not see it. */
   async find(
     { aid, hosts }: { readonly aid: string; readonly hosts: readonly string[] },
     id: string,
+    event: VaultEvent,
   ): Promise<Receiver | undefined> {
     const record = await this.store.read(aid, id);
     const live = record && (await this.openLive(aid, { id, record }));
-    if (live === undefined) {
+    if (live === undefined || !mayShow(live, event)) {
       return undefined;
     }
     const { url, secret, metadata, maxAttempts } = live;
@@ -97,10 +98,15 @@ export class Receivers {
     };
   }
 
-  /** Returns the subscriptions of an account that have not ended. */
+  /** Returns the subscriptions of an account that have not ended. A damaged one has no receiver, and stops none of the others. */
   async live(aid: string): Promise<readonly LiveSubscription[]> {
-    const found = await Promise.all((await this.store.readAll(aid)).map((one) => this.openLive(aid, one)));
-    return found.filter((one) => one !== undefined);
+    const found = await this.openAll(aid);
+    return found.flatMap(({ live }) => (live === undefined || live === 'damaged' ? [] : [live]));
+  }
+
+  /** Returns the ids of the subscriptions of an account that have ended. */
+  async ended(aid: string): Promise<readonly string[]> {
+    return (await this.openAll(aid)).flatMap(({ id, live }) => (live === undefined ? [id] : []));
   }
 
   /** Returns how deliveries to the subscriptions of an account that have not ended go. */
@@ -113,12 +119,16 @@ export class Receivers {
     );
   }
 
-  /** Returns the URLs of an account's subscriptions by id. */
+  /** Returns the URLs of an account's subscriptions by id, without those of damaged ones. */
   async urls(aid: string): Promise<ReadonlyMap<string, string>> {
     const records = await this.store.readAll(aid);
-    return new Map(
-      await Promise.all(records.map(async (one) => [one.id, (await this.open(aid, one)).url] as const)),
+    const found = await Promise.all(
+      records.map(async (one) => {
+        const opened = await recover(this.open(aid, one), 'integrity_failed', undefined);
+        return opened === undefined ? [] : [[one.id, opened.url] as const];
+      }),
     );
+    return new Map(found.flat());
   }
 
   /** Opens the record of a subscription. */
@@ -201,6 +211,15 @@ export class Receivers {
     }
   }
 
+  private async openAll(aid: string) {
+    return Promise.all(
+      (await this.store.readAll(aid)).map(async (one) => ({
+        id: one.id,
+        live: await recover(this.openLive(aid, one), 'integrity_failed', 'damaged'),
+      })),
+    );
+  }
+
   /** Opens a subscription; undefined if its maker was deleted, or has expired. */
   private async openLive(aid: string, stored: NamedRecord): Promise<LiveSubscription | undefined> {
     const opened = await this.open(aid, stored);
@@ -213,6 +232,14 @@ export class Receivers {
       maker === undefined || (maker.expires_at !== undefined && Date.parse(maker.expires_at) <= this.now());
     return hasEnded ? undefined : { ...opened, id, keys: maker.keys };
   }
+}
+
+/** Tells whether an event is about one of the keys of a subscription, or a test, which is about none. */
+export function mayShow(
+  { keys }: Pick<LiveSubscription, 'keys'>,
+  { type, data: { user } }: VaultEvent,
+): boolean {
+  return keys === undefined || type === 'test' || (user !== undefined && keys.includes(user));
 }
 
 /** The id of an event, equal for the same account and seed. */

@@ -67,6 +67,8 @@ export class Subscriptions {
     if (outcome !== 'ok') {
       throw new VaultError('subscriptions_full');
     }
+    // A sweep that found none before may have removed the account.
+    await this.store.enter(aid);
     await this.watchAll(aid);
     return this.shownOf(aid, id, record);
   }
@@ -125,6 +127,10 @@ export class Subscriptions {
       const isEmpty = await this.isEmpty(aid);
       if (isEmpty && (await this.receivers.live(aid)).length === 0) {
         await this.store.leave(aid);
+        // For one that was made meanwhile.
+        if ((await this.receivers.live(aid)).length > 0) {
+          await this.store.enter(aid);
+        }
       }
     }
   }
@@ -173,9 +179,8 @@ export class Subscriptions {
   }
 
   private async removeEnded(aid: string): Promise<number> {
-    const live = new Set((await this.receivers.live(aid)).map(({ id }) => id));
-    const ended = (await this.store.readAll(aid)).filter(({ id }) => !live.has(id));
-    for (const { id } of ended) {
+    const ended = await this.receivers.ended(aid);
+    for (const id of ended) {
       await this.end(aid, id);
     }
     return ended.length;

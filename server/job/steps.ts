@@ -130,7 +130,7 @@ export class JobSteps {
     const { crypto, receivers } = this;
     const { subscription, account: name, event } = await crypto.openEvent({ place, record: stored.record });
     const account = await this.ownerOf(place, name);
-    const receiver = account && (await receivers.find(account, subscription));
+    const receiver = account && (await receivers.find(account, subscription, event));
     if (account === undefined || receiver === undefined) {
       return this.remove(place, stored.flight);
     }

@@ -1,5 +1,5 @@
 import type { Clock, RandomId } from '../core/clock.ts';
-import { pause } from '../core/concurrency.ts';
+import { pause, recover } from '../core/concurrency.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { formatExpiry } from '../domain/text/time.ts';
@@ -134,7 +134,7 @@ export class Reseals {
     }, EXTEND_MS);
     const mayGoOn = () => isHeld && !this.stopping.signal.aborted && this.now() < until;
     try {
-      await this.resealAll(opened, mayGoOn, begin);
+      await this.resealAll(opened, run, mayGoOn, begin);
     } catch (error) {
       if (!this.stopping.signal.aborted) {
         this.recordEvent('reseal_failed', { error: error instanceof Error ? error.name : 'error' });
@@ -145,9 +145,14 @@ export class Reseals {
     }
   }
 
-  private async resealAll(opened: Opened, mayGoOn: MayGoOn, begin: () => void): Promise<void> {
+  private async resealAll(opened: Opened, run: string, mayGoOn: MayGoOn, begin: () => void): Promise<void> {
     const { key } = opened;
-    const { aid, kid, gen } = key;
+    const { aid, kid, gen, user } = key;
+    // A key that was deleted before the claim does not end it.
+    const found = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
+    if (found?.kid !== kid) {
+      return;
+    }
     const before = await this.store.read(aid, kid);
     const unsealed = await this.countUnsealed(key, mayGoOn);
     if (unsealed === undefined) {
@@ -156,11 +161,13 @@ export class Reseals {
     const isSame = before?.gen === gen && before.finishedAt === undefined;
     const total = isSame ? Math.max(before.total, unsealed) : unsealed;
     let state: ResealState = { gen, total, done: total - unsealed, finishedAt: undefined };
-    const note = (done: number, finishedAt?: number): Promise<void> => {
+    const note = (done: number, finishedAt?: number): Promise<boolean> => {
       state = { ...state, done, finishedAt };
-      return this.store.write(aid, kid, state);
+      return this.store.write(aid, kid, run, state);
     };
-    await note(state.done);
+    if (!(await note(state.done))) {
+      return;
+    }
     begin();
     for await (const page of this.pages.read(await this.rangeOf(key), {
       part: 'full',
@@ -170,8 +177,8 @@ export class Reseals {
       if (replaced === undefined) {
         return;
       }
-      if (replaced > 0) {
-        await note(state.done + replaced);
+      if (replaced > 0 && !(await note(state.done + replaced))) {
+        return;
       }
     }
     // Others have stored, changed and deleted items meanwhile.

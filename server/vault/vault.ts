@@ -45,6 +45,8 @@ interface LogInput extends ItemAddress {
   readonly next_token?: string | undefined;
 }
 
+type UpdateJob = Parameters<Crypto['updateItem']>[0];
+
 /** Stores, reads, changes and removes single items. */
 export class Vault {
   constructor(
@@ -245,7 +247,7 @@ export class Vault {
         forcedMask: sightOf(ctx.account) !== 'all',
       };
       const job = { params, opening, rules: applied, item, changes: input.body };
-      const sealed = await this.crypto.updateItem(job);
+      const sealed = await this.sealUpdate(job, seed);
       if (sealed.kind === 'warm_miss') {
         return sealed;
       }
@@ -253,5 +255,19 @@ export class Vault {
     });
     const isMissing = updated.kind === 'done' && updated.value === undefined;
     return isMissing ? provenMissing(this.crypto, key, blob, input.passphrase) : updated;
+  }
+
+  /** Seals a changed item. A write of the same seed, whose reply was lost, has moved the version itself: it is no other's. */
+  private async sealUpdate(job: UpdateJob, seed: string | undefined): ReturnType<Crypto['updateItem']> {
+    const { params } = job;
+    try {
+      return await this.crypto.updateItem(job);
+    } catch (error) {
+      const isMismatch = error instanceof VaultError && error.code === 'version_mismatch';
+      if (isMismatch && seed !== undefined && (await this.items.hasSeed(params.kid, params.token, seed))) {
+        return this.crypto.updateItem({ ...job, params: { ...params, ifMatch: undefined } });
+      }
+      throw error;
+    }
   }
 }

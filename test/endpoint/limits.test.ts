@@ -1,5 +1,6 @@
 /** How often, how fast and from which pages an endpoint is used, and where it takes its secret and its reference from. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { VaultError } from '../../server/core/errors.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import {
   capture,
@@ -9,6 +10,7 @@ import {
   type Use,
   useEndpoint,
 } from '../helpers/endpoints.ts';
+import { failNext } from '../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 const CARD = { card_number: '4111111111111111' };
@@ -97,6 +99,35 @@ describe('max_uses', () => {
     expect((await send(endpoint)).outcome).toBe('200');
     expect((await send(endpoint)).outcome).toBe('410 endpoint_used_up');
     expect((await send(endpoint, use)).outcome).toBe('200');
+  });
+
+  test('counts a request whose reply was lost once, and its repeat gets one', async () => {
+    const { stores } = vault.opened;
+    const endpoint = await make({ max_uses: 1 });
+    const lose = (): void => failNext(stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    const once = () => send(endpoint, { idempotencyKey: 'lost' });
+    lose();
+    expect((await once()).outcome).toBe('503 store_unavailable');
+    lose();
+    expect((await once()).outcome).toBe('503 store_unavailable');
+    expect((await send(endpoint, { idempotencyKey: 'other' })).outcome).toBe('410 endpoint_used_up');
+    expect((await once()).outcome).toBe('200');
+    expect(await listed(endpoint)).toMatchObject({ uses: 1 });
+  });
+
+  test('is given back by no run of a request that another run has done', async () => {
+    const endpoint = await make({ max_uses: 1 });
+    const { crypto, stores } = vault.opened;
+    failNext(crypto, 'captureItem', new VaultError('overloaded'));
+    expect((await send(endpoint, { idempotencyKey: 'twice' })).outcome).toBe('503 overloaded');
+    expect(await listed(endpoint)).toMatchObject({ uses: 0 });
+    failNext(stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
+    expect((await send(endpoint, { idempotencyKey: 'twice' })).outcome).toBe('503 store_unavailable');
+    failNext(crypto, 'captureItem', new VaultError('overloaded'));
+    expect((await send(endpoint, { idempotencyKey: 'twice' })).outcome).toBe('503 overloaded');
+    expect(await listed(endpoint)).toMatchObject({ uses: 1 });
+    expect((await send(endpoint, { idempotencyKey: 'twice' })).outcome).toBe('200');
+    expect((await send(endpoint)).outcome).toBe('410 endpoint_used_up');
   });
 
   test('of a retrieval counts replies with data, each page of a tree as one', async () => {

@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { webhooks } from '../../sdk/index.ts';
 import type { EventWebhook } from '../../sdk/transport/types.ts';
+import type { EventStore } from '../../server/event/store.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
+import { credentialClient } from '../helpers/credentials.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
+import { holdNext } from '../helpers/hold.ts';
 import { openProxyVault } from '../helpers/proxy.ts';
 import { type Act, startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import type { TestVault } from '../helpers/vault.ts';
@@ -245,6 +248,58 @@ describe('subscriptions', () => {
     expect(receiver.events()).toHaveLength(1);
   });
 
+  test('that a credential with keys replaces show nothing of other keys, of what waits either', async () => {
+    const { account, receiver } = await newAccount(500);
+    await account.key('hidden');
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    await account.store('hidden', CARD);
+    await account.store('u', CARD);
+    await round();
+    while ((await shown(account, id)).failing_since === undefined) {
+      await Bun.sleep(POLL_MS);
+    }
+    const own = createReceiver(party);
+    const limited = await credentialClient(vault.handle, account, ['event:write'], { keys: ['u'] });
+    const body = { ...own.webhook, types: ['item.created'] };
+    expect((await limited.send('PUT', `/event/subscription/${id}`, { body })).outcome).toBe('200');
+    while ((await shown(account, id)).waiting > 0) {
+      await Bun.sleep(POLL_MS);
+    }
+    expect(own.events().map(({ json }) => json['data'])).toMatchObject([{ user: 'u' }]);
+  });
+
+  test('that are made while a sweep finds none leave their account among those with some', async () => {
+    const { account, receiver } = await newAccount();
+    const { id } = await subscribe(account, receiver, ['item.*']);
+    await account.send('DELETE', `/event/subscription/${id}`);
+    const { subscriptions } = vault.opened.services;
+    const held = holdNext(Reflect.get(subscriptions, 'store') as EventStore, 'leave');
+    const sweeping = subscriptions.sweep(account.aid);
+    await held.reached;
+    await subscribe(account, receiver, ['item.*']);
+    held.release();
+    await sweeping;
+    expect(await vault.raw.sismember('{events}', account.aid)).toBe(1);
+  });
+
+  test('with a damaged record stop none of the others, and stay for their owner to remove', async () => {
+    const { account, receiver } = await newAccount();
+    const { id } = await subscribe(account, receiver, ['item.created']);
+    const other = createReceiver(party);
+    await subscribe(account, other, ['item.created', 'endpoint.created']);
+    const name = redisKeys.subscriptions(account.aid);
+    await vault.raw.hset(name, id, 'damaged');
+    await createCapture(account, 'u');
+    await account.store('u', CARD);
+    await round();
+    expect((await typesOf(other, 2)).toSorted()).toEqual(['endpoint.created', 'item.created']);
+    expect((await account.send('GET', '/proxy/job', { query: { kind: 'event' } })).outcome).toBe('200');
+    await vault.opened.services.subscriptions.sweep(account.aid);
+    expect(await vault.raw.hget(name, id)).toBe('damaged');
+    expect((await account.send('GET', `/event/subscription/${id}`)).outcome).toBe('500 integrity_failed');
+    expect((await account.send('DELETE', `/event/subscription/${id}`)).outcome).toBe('200');
+  });
+
   test('cost an account nothing once they are gone', async () => {
     const { account, receiver } = await newAccount();
     const { id } = await subscribe(account, receiver, ['item.*']);
@@ -386,6 +441,26 @@ describe('a receiver that fails', () => {
     await vault.opened.services.events.round(true);
     expect(vault.opened.services.events.figures()?.waiting).toBeLessThan(100_000);
     expect(receiver.events()).toHaveLength(0);
+  });
+});
+
+describe('a round', () => {
+  test('tells a subscription that is made while it runs of all that follows', async () => {
+    const own = await openProxyVault({ alone: true });
+    const account = await own.account();
+    await account.key('u');
+    await subscribe(account, createReceiver(party), ['item.created']);
+    const held = holdNext(own.opened.stores.auditStore, 'readMarks');
+    const running = round(own);
+    await held.reached;
+    const receiver = createReceiver(party);
+    await subscribe(account, receiver, ['item.created']);
+    await account.store('u', CARD);
+    held.release();
+    await running;
+    await round(own);
+    expect(await typesOf(receiver, 1)).toEqual(['item.created']);
+    await own.close();
   });
 });
 

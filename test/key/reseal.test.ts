@@ -1,9 +1,11 @@
 /** Items of older generations of a key are sealed anew under its newest one, with the data that they have. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { redisKeys } from '../../server/redis/records/keys.ts';
+import type { ResealStore } from '../../server/vault/store/reseals.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
+import { holdNext } from '../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { finished, type Progress, progressOf, reseal, untilProgress } from './reseals.ts';
 
@@ -242,6 +244,20 @@ describe('a reseal', () => {
     const kid = await vault.kidOf(account, 'gone');
     await reseal(account, 'gone', PASSPHRASE);
     await account.send('DELETE', '/key', { query: { user: 'gone', safe: false } });
+    expect(await vault.raw.exists(redisKeys.reseal(account.aid, kid))).toBe(0);
+  });
+
+  test('leaves nothing of a key that is deleted before its next note', async () => {
+    await account.key('noted');
+    const kid = await vault.kidOf(account, 'noted');
+    const { reseals } = vault.opened.services;
+    const held = holdNext(Reflect.get(reseals, 'store') as ResealStore, 'write');
+    const started = start('noted', PASSPHRASE);
+    await held.reached;
+    await account.send('DELETE', '/key', { query: { user: 'noted', safe: false } });
+    held.release();
+    await started;
+    await Promise.all(Reflect.get(reseals, 'running') as Set<Promise<void>>);
     expect(await vault.raw.exists(redisKeys.reseal(account.aid, kid))).toBe(0);
   });
 

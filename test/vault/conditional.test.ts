@@ -166,6 +166,22 @@ describe('If-Match', () => {
     expect((await update(item, { a: 3 }, refused)).outcome).toBe('412 version_mismatch');
   });
 
+  test('of a repeat whose first reply was lost with its server is the write that was done', async () => {
+    const item = await stored('lost');
+    const headers = { 'if-match': item.etag, 'idempotency-key': 'lost' };
+    const first = await update(item, { a: 1 }, headers);
+    for (const record of await vault.raw.keys('*')) {
+      if ((await vault.raw.type(record)) === 'hash' && (await vault.raw.hget(record, 'a')) === account.aid) {
+        await vault.raw.hdel(record, 'r');
+        await vault.raw.hset(record, 'u', 0);
+      }
+    }
+    const again = await update(item, { a: 1 }, headers);
+    expect([again.outcome, again.text]).toEqual([first.outcome, first.text]);
+    const other = await update(item, { a: 1 }, { ...headers, 'idempotency-key': 'not lost' });
+    expect(other.outcome).toBe('412 version_mismatch');
+  });
+
   test('sees what batches store, captures add and changes of metadata leave', async () => {
     const item = await stored('batch');
     const batch = { user: 'u', items: [{ data: { ...CARD, holder: 'Grace' }, reference: 'batch' }] };

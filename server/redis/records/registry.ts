@@ -327,7 +327,7 @@ export const RECORD_KINDS = {
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),
-    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u', 'd', 't'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x', 'u', 'd', 't', 's'),
     listed: {
       directory: endpointDirectory,
       order: 'score',

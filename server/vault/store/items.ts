@@ -352,6 +352,12 @@ export class ItemStore {
     return (end < 0 ? found : found.slice(0, end)).map(asBytes);
   }
 
+  /** Tells whether one of the last writes of an item had this seed. */
+  async hasSeed(kid: string, token: string, seed: string): Promise<boolean> {
+    const [seeds] = await this.readFields(kid, token, ['s']);
+    return seeds != null && asText(seeds).split(',').includes(seed);
+  }
+
   /** Returns the buckets in which this process may have changed a log since the last call. */
   takeMoved(): readonly Bucket[] {
     const taken = [...this.moved.values()];

@@ -1,6 +1,9 @@
-import type { RedisLink } from '../../redis/client.ts';
+import { type RedisLink, script } from '../../redis/client.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
-import { asList, asText } from '../../redis/reply.ts';
+import { asList, asText, isOk } from '../../redis/reply.ts';
+import noteResealText from './note-reseal-2.lua' with { type: 'text' };
+
+const noteReseal = script(noteResealText);
 
 /** The progress of a reseal, as it was last noted. */
 export interface ResealState {
@@ -32,13 +35,15 @@ export class ResealStore {
         };
   }
 
-  async write(aid: string, kid: string, { gen, total, done, finishedAt }: ResealState): Promise<void> {
-    const key = redisKeys.reseal(aid, kid);
-    if (finishedAt === undefined) {
-      await this.redis.write('HDEL', [key, 'finished']);
-    }
-    const finished = finishedAt === undefined ? [] : ['finished', finishedAt];
-    await this.redis.write('HSET', [key, 'gen', gen, 'total', total, 'done', done, ...finished]);
+  /** Notes the progress of a run; false if it has lost its claim. */
+  async write(
+    aid: string,
+    kid: string,
+    run: string,
+    { gen, total, done, finishedAt }: ResealState,
+  ): Promise<boolean> {
+    const keys = [redisKeys.reseal(aid, kid), redisKeys.resealLease(aid, kid)];
+    return isOk(await this.redis.run(noteReseal, keys, [run, gen, total, done, finishedAt ?? '']));
   }
 
   /** Acquires the reseal of a key for one run; false while another one has it. */
@@ -70,8 +75,9 @@ export class ResealStore {
 
   /** Forgets the reseal of a deleted key; a run of it ends when it next extends its claim. */
   async removeOfKey(aid: string, kid: string): Promise<void> {
-    await this.redis.write('UNLINK', [redisKeys.reseal(aid, kid)]);
+    // The claim first: without it nothing is noted.
     await this.redis.write('UNLINK', [redisKeys.resealLease(aid, kid)]);
+    await this.redis.write('UNLINK', [redisKeys.reseal(aid, kid)]);
   }
 
   private async holder(key: string): Promise<string | undefined> {

@@ -82,6 +82,34 @@ describe('trees', () => {
     expect(found.sort()).toEqual(tokens.sort());
   }, 30_000);
 
+  test('end before 4 MB too where rules make items longer', async () => {
+    const large = await vault.account();
+    await large.key('u');
+    const double = {
+      name: 'format',
+      output_field: 'note',
+      arguments: { format_string: '%v%v', keys: ['note', 'note'] },
+    };
+    const operations = [double, double, double];
+    const rule = await large.send('POST', '/rule', { query: { id: 'grow' }, body: operations });
+    expect(rule.outcome).toBe('200');
+    const note = 'x'.repeat(100_000);
+    const tokens = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => large.store('u', { card_number: `${n}`, note })),
+    );
+    const endpoint = await createRetrieve(large, 'u', { rules: 'grow' });
+    const found: string[] = [];
+    let next_token: string | undefined;
+    do {
+      const { answer, body } = await readSealed(endpoint, { decrypt_all: true, next_token });
+      const text = await body();
+      expect(text.length).toBeLessThan(4 * 1_048_576);
+      found.push(...(JSON.parse(text).u as { token: string }[]).map((item) => item.token));
+      next_token = answer.headers.get('x-vault-next-token') ?? undefined;
+    } while (next_token !== undefined);
+    expect(found.sort()).toEqual(tokens.sort());
+  }, 30_000);
+
   test('without an end are refused, and an empty one is a tree', async () => {
     const all = await readSealed(desk, { limit: -1 });
     expect([all.answer.outcome, all.answer.field]).toEqual(['400 invalid_request', 'query.limit']);
