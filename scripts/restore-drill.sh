@@ -31,7 +31,7 @@ export VAULT_DATA_DIR="$work/copy" VAULT_WORKERS=1
 vault() { nice -n 10 sh scripts/quiet.sh bun server/cli.ts "$@" --json --quiet; }
 
 begun=$(date +%s)
-restored=$(vault restore "$file")
+restored=$(vault restore "$file") || { echo "$file could not be restored." >&2; exit 1; }
 if ! found=$(vault verify); then
   printf '%s\n' "$found" >&2
   echo "$file was restored, but is not whole." >&2

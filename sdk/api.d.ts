@@ -6573,7 +6573,7 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              */
@@ -6767,7 +6767,7 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
@@ -7139,7 +7139,7 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              */
@@ -7606,7 +7606,7 @@ export interface operations {
                 };
             };
             /**
-             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *

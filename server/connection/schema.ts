@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { CertificateId } from '../certificate/schema.ts';
 import { CONNECTION_LIMITS, HMAC_NAMES, PROXY_METHODS } from '../core/third-party.ts';
 import { Identifier, NewIdentifier, Timestamp } from '../schema/common.ts';
+import { EXPECTED } from '../schema/kinds.ts';
 
 const ConnectionId = NewIdentifier('Identifier of the connection, unique in the account.');
 
@@ -12,6 +13,7 @@ const HeaderName = Type.String({ minLength: 1, maxLength: 256, examples: ['Autho
 const BaseUrl = Type.String({
   pattern: '^https://',
   maxLength: CONNECTION_LIMITS.baseUrlMax,
+  [EXPECTED]: `must begin with \`https://\` and have at most ${CONNECTION_LIMITS.baseUrlMax} characters`,
   description:
     'The https URL that all paths are relative to, without user information, query and fragment. It is kept without a trailing slash.',
   examples: ['https://api.pay.example/v1'],

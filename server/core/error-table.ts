@@ -199,7 +199,7 @@ export const ERRORS = defineErrors({
   },
   endpoint_refused: {
     status: 403,
-    text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.',
+    text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.',
     advice: 'Check the endpoint id, the secret, and that the header matches the kind of endpoint.',
   },
   origin_not_allowed: {

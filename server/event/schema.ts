@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { EVENT_TYPES, EVENT_WILDCARDS } from '../core/event-types.ts';
 import { Timestamp } from '../schema/common.ts';
+import { EXPECTED } from '../schema/kinds.ts';
 import { WEBHOOK_MEMBERS } from '../schema/webhook.ts';
 
 const SubscriptionId = Type.String({
@@ -16,7 +17,14 @@ const EventTypeName = Type.Union(
   { $id: 'EventType', description: 'The type of an event.', examples: ['item.created'] },
 );
 
-const Types = Type.Array(Type.Union([...EVENT_TYPES, ...EVENT_WILDCARDS].map((type) => Type.Literal(type))), {
+const Choice = Type.Union(
+  [...EVENT_TYPES, ...EVENT_WILDCARDS].map((type) => Type.Literal(type)),
+  {
+    [EXPECTED]: `must be a type of event, such as \`item.created\`, or one of ${EVENT_WILDCARDS.map((type) => `\`${type}\``).join(', ')}`,
+  },
+);
+
+const Types = Type.Array(Choice, {
   minItems: 1,
   maxItems: 32,
   description:

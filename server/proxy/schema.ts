@@ -3,7 +3,7 @@ import { CertificateId } from '../certificate/schema.ts';
 import { PROXY_METHODS } from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
-import { OTHER_NAME } from '../schema/kinds.ts';
+import { EXPECTED, OTHER_NAME } from '../schema/kinds.ts';
 import { WEBHOOK_MEMBERS } from '../schema/webhook.ts';
 import { Algorithm } from '../vault/schema.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-schema.ts';
@@ -68,6 +68,7 @@ export const ProxyRequest = Type.Object(
     url: Type.String({
       pattern: '^https://',
       maxLength: 8192,
+      [EXPECTED]: 'must begin with `https://` and have at most 8192 characters',
       description:
         'An https URL without user information. Path and query may contain template tags, whose values are percent-encoded.',
       examples: ['https://pay.example.com/v1/charges'],

@@ -7,6 +7,7 @@ export const WEBHOOK_MEMBERS = {
   url: Type.String({
     pattern: '^https://',
     maxLength: 2048,
+    [EXPECTED]: 'must begin with `https://` and have at most 2048 characters',
     description: 'The https URL that receives the result.',
     examples: ['https://shop.example.com/webhooks'],
   }),
