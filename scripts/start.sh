@@ -18,6 +18,7 @@ fi
 # Packages for development too: the SDK, the guide and the console are made of some. An image has them made.
 bun install --frozen-lockfile
 
+[ -d dist/guide ] || echo "Building the SDK, the console and the guide. That takes a minute, this first time." >&2
 # Where one of these fails, all else works. They see nothing of the server's settings.
 make() { env -i PATH="$PATH" HOME="${HOME:-}" bun --no-env-file "$@" --if-changed >/dev/null; }
 make scripts/pack.ts &
