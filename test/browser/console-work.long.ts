@@ -524,6 +524,32 @@ describe.each([
   });
 });
 
+test('no button in a row is broken into two lines at a desk', async () => {
+  const { id } = await world.owner.sdk.events.create({ url: party.url('/whole'), types: ['account.*'] });
+  await world.capture({ unique_id: 'whole-buttons' });
+  await world.retrieve({ unique_id: 'whole-buttons-too' });
+  const { page } = await openSignedIn(world, { viewport: { width: 1280, height: 800 } });
+  const found: string[] = [];
+  for (const place of ['keys', 'capture', 'retrieve', 'events']) {
+    await goTo(page, place);
+    const buttons = page.locator('td .actions > :is(button, .button)');
+    await buttons.first().waitFor();
+    for (const button of await buttons.all()) {
+      const { height } = (await button.boundingBox()) ?? { height: 0 };
+      found.push(...(height < 40 ? [] : [`${place}: ${await button.textContent()}`]));
+    }
+    const { scrollWidth, clientWidth } = await page
+      .locator('section.table')
+      .evaluate((table: { scrollWidth: number; clientWidth: number }) => ({
+        scrollWidth: table.scrollWidth,
+        clientWidth: table.clientWidth,
+      }));
+    found.push(...(scrollWidth > clientWidth ? [`${place} is ${scrollWidth} wide`] : []));
+  }
+  expect(found).toEqual([]);
+  await world.owner.sdk.events.delete({ id });
+});
+
 describe('a phone', () => {
   test('has the header in two rows, cards in place of table heads, and a menu that closes', async () => {
     const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
