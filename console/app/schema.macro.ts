@@ -3,6 +3,7 @@
 import { COLORS } from '../../forms/base/color.ts';
 import { pageStyles } from '../../forms/styles/styles.macro.ts';
 import { AUDIT_ACTIONS } from '../../server/audit/schema.ts';
+import { EVENT_TYPES, EVENT_WILDCARDS } from '../../server/core/event-types.ts';
 import { SCOPES } from '../../server/core/scopes.ts';
 import { PROXY_METHODS } from '../../server/core/third-party.ts';
 import { FORM_FIELDS, FORM_LOCALES } from '../../server/form/schema.ts';
@@ -29,5 +30,8 @@ export function formColours() {
     dark: Object.fromEntries(found.map(([name, , dark]) => [name, dark])) as Colours,
   };
 }
+/** What subscriptions name, each noun's own after all of it. */
+export const eventTypes = () =>
+  EVENT_WILDCARDS.flatMap((all) => [all, ...EVENT_TYPES.filter((type) => type.startsWith(all.slice(0, -1)))]);
 export const jobKinds = () => JOB_KINDS;
 export const jobStatuses = () => JOB_STATUSES;

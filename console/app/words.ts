@@ -1,4 +1,5 @@
 /** Codes of the API in words, the same on all screens. The codes themselves are in titles and exported files. */
+import type { Subscription } from '../../sdk/calls/event.ts';
 import type { AuditEntry, Billing, Job, LogEntry, Scope } from '../../sdk/transport/types.ts';
 
 type Words<Code extends string> = Readonly<Record<Code, string>>;
@@ -153,6 +154,44 @@ export const SCOPES: Words<Scope> = {
 export function scopesIn(scopes: readonly Scope[]): string {
   // A newer server can have others.
   return scopes.map((scope) => SCOPES[scope] ?? scope).join(', ');
+}
+
+/** What subscriptions name. */
+export const EVENTS: Words<Subscription['types'][number]> = {
+  'item.*': 'all about items',
+  'item.created': 'item stored',
+  'item.updated': 'item changed',
+  'item.deleted': 'item deleted',
+  'item.expired': 'item expired',
+  'item.read': 'item decrypted',
+  'key.*': 'all about keys',
+  'key.created': 'key created',
+  'key.changed': 'new passphrase of a key',
+  'key.deleted': 'key deleted',
+  'key.recovered': 'key recovered',
+  'endpoint.*': 'all about endpoints',
+  'endpoint.created': 'endpoint created',
+  'endpoint.deleted': 'endpoint stopped',
+  'endpoint.used_up': 'last use of an endpoint',
+  'endpoint.expired': 'endpoint expired',
+  'credential.*': 'all about credentials',
+  'credential.created': 'credential created',
+  'credential.rolled': 'new secret of a credential',
+  'credential.deleted': 'credential deleted',
+  'credential.expiring': 'credential expires soon',
+  'certificate.*': 'all about certificates',
+  'certificate.created': 'certificate uploaded',
+  'certificate.expiring': 'certificate expires soon',
+  'account.*': 'all about the account',
+  'account.locked': 'sign-in locked',
+  'job.*': 'all about jobs',
+  'job.failed': 'job failed',
+};
+
+/** Types of events in words. */
+export function eventsIn(types: Subscription['types']): string {
+  // A newer server can have others.
+  return types.map((type) => EVENTS[type] ?? type).join(', ');
 }
 
 /** Preferences of the vault; an account can have others. */

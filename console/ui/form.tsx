@@ -46,9 +46,21 @@ export interface Field {
   readonly placeholder?: string;
   /** Values of a `select` or `many`, with their labels. */
   readonly options?: readonly (readonly [value: string, label: string])[];
+  /** The values of a `many` are shown beside their labels. */
+  readonly hasCodes?: boolean;
   readonly autocomplete?: string;
   /** Shown in a part that is closed at first. */
   readonly isMore?: boolean;
+}
+
+/** What is wrong with a field, told without asking the API. */
+export class FieldError extends Error {
+  constructor(
+    readonly field: string,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 /** The values of a form; an empty field has none. */
@@ -220,32 +232,14 @@ function Control(props: ControlProps) {
 
 function FieldRow({ field, error }: { field: Field; error: string | undefined }) {
   const id = useId();
-  const { label, hint, kind, options = [], name, value } = field;
-  if (kind === 'many') {
-    const ticked = typeof value === 'string' ? value.split(',') : [];
-    return (
-      <fieldset class="field many">
-        <legend>{label}</legend>
-        {options.map(([each, shown]) => (
-          <label key={each}>
-            <input type="checkbox" name={name} value={each} defaultChecked={ticked.includes(each)} /> {shown}
-          </label>
-        ))}
-      </fieldset>
-    );
-  }
+  const { label, hint, kind, options = [], hasCodes, name, value } = field;
+  const isWrong = error !== undefined;
   const parts = [hint && `${id}-hint`, error && `${id}-error`].filter(
     (part) => part !== undefined && part !== '',
   );
-  return (
-    <div class={`field ${kind ?? 'text'}`}>
-      <label for={id}>{label}</label>
-      <Control
-        field={field}
-        id={id}
-        describedBy={parts.join(' ') || undefined}
-        isWrong={error !== undefined}
-      />
+  const describedBy = parts.join(' ') || undefined;
+  const notes = (
+    <>
       {hint && (
         <p class="hint" id={`${id}-hint`}>
           {hint}
@@ -256,12 +250,43 @@ function FieldRow({ field, error }: { field: Field; error: string | undefined })
           {error}
         </p>
       )}
+    </>
+  );
+  if (kind === 'many') {
+    const ticked = typeof value === 'string' ? value.split(',') : [];
+    return (
+      <fieldset class={hasCodes ? 'field many coded' : 'field many'} aria-describedby={describedBy}>
+        <legend>{label}</legend>
+        {notes}
+        {options.map(([each, shown]) => (
+          <label key={each}>
+            <input
+              type="checkbox"
+              name={name}
+              value={each}
+              defaultChecked={ticked.includes(each)}
+              aria-invalid={isWrong}
+            />{' '}
+            {shown} {hasCodes && <code class="soft">{each}</code>}
+          </label>
+        ))}
+      </fieldset>
+    );
+  }
+  return (
+    <div class={`field ${kind ?? 'text'}`}>
+      <label for={id}>{label}</label>
+      <Control field={field} id={id} describedBy={describedBy} isWrong={isWrong} />
+      {notes}
     </div>
   );
 }
 
 /** The name of the invalid field, such as `user` of `body.user`. */
 function fieldOf(error: unknown): string | undefined {
+  if (error instanceof FieldError) {
+    return error.field;
+  }
   return error instanceof VaultApiError
     ? error.field?.replace(/^(?:body|query|path)\./, '').split(/[.[]/)[0]
     : undefined;

@@ -271,7 +271,7 @@ test('a paused subscription says since when, why, and how many events were left 
   const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
   await goTo(page, 'events');
   const row = page.getByRole('row').filter({ hasText: '/paused' });
-  expect(await row.textContent()).toMatch(/\d{4}.*\(too many events waited\)12/);
+  expect(await row.textContent()).toMatch(/Paused since .*\d{4}.*too many events waitedLeft out: 12/);
   // On a phone all parts of a cell stand beside its title.
   const cells = await row
     .locator('td')
@@ -441,6 +441,7 @@ describe('a credential with few rights', () => {
     ['capture:write'],
     ['form:write'],
     ['job:read'],
+    ['event:write'],
     ['connection:read'],
     ['connection:write'],
     ['audit:read'],
@@ -513,6 +514,7 @@ describe.each([
       [`item?${new URLSearchParams({ user: USER, token, reference: 'order-1000' })}`, 'Make a link'],
       ['credentials', 'New credential'],
       ['preferences', 'Set a preference'],
+      ['events', 'New subscription'],
     ] as const) {
       await goTo(page, place);
       await page.getByRole('button', { name: button }).first().click();
@@ -522,6 +524,32 @@ describe.each([
     }
     expect(found).toEqual([]);
   });
+});
+
+test('no button in a row is broken into two lines at a desk', async () => {
+  const { id } = await world.owner.sdk.events.create({ url: party.url('/whole'), types: ['account.*'] });
+  await world.capture({ unique_id: 'whole-buttons' });
+  await world.retrieve({ unique_id: 'whole-buttons-too' });
+  const { page } = await openSignedIn(world, { viewport: { width: 1280, height: 800 } });
+  const found: string[] = [];
+  for (const place of ['keys', 'capture', 'retrieve', 'events']) {
+    await goTo(page, place);
+    const buttons = page.locator('td .actions > :is(button, .button)');
+    await buttons.first().waitFor();
+    for (const button of await buttons.all()) {
+      const { height } = (await button.boundingBox()) ?? { height: 0 };
+      found.push(...(height < 40 ? [] : [`${place}: ${await button.textContent()}`]));
+    }
+    const { scrollWidth, clientWidth } = await page
+      .locator('section.table')
+      .evaluate((table: { scrollWidth: number; clientWidth: number }) => ({
+        scrollWidth: table.scrollWidth,
+        clientWidth: table.clientWidth,
+      }));
+    found.push(...(scrollWidth > clientWidth ? [`${place} is ${scrollWidth} wide`] : []));
+  }
+  expect(found).toEqual([]);
+  await world.owner.sdk.events.delete({ id });
 });
 
 describe('a phone', () => {
@@ -548,7 +576,7 @@ describe('a phone', () => {
     const found: string[] = [];
     for (const place of [
       ...['keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'rules', 'jobs', 'credentials'],
-      ...['connections', 'certificates', 'preferences'],
+      ...['connections', 'events', 'certificates', 'preferences'],
     ]) {
       await goTo(page, place);
       const above = await page.locator('.screen-head .danger').count();
@@ -569,7 +597,9 @@ describe('a phone', () => {
   test('has buttons that a finger hits, none beyond its edge', async () => {
     const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
     const small: string[] = [];
-    for (const place of ['keys', 'capture', 'forms', 'jobs', 'credentials', 'log', 'preferences']) {
+    for (const place of [
+      ...['keys', 'capture', 'forms', 'jobs', 'events', 'credentials', 'log', 'preferences'],
+    ]) {
       await goTo(page, place);
       for (const button of await page.locator('main :is(button, .button):visible').all()) {
         const { x, width, height } = (await button.boundingBox()) ?? { x: 0, width: 0, height: 0 };

@@ -16,6 +16,7 @@ const SCREENS = [
     'rule?id=short-year',
     'jobs',
     'connections',
+    'events',
     'credentials',
     'certificates',
     'readings',
@@ -50,6 +51,7 @@ beforeAll(async () => {
   });
   await sdk.certificates.createCsr({ cn: 'shop.example' });
   await sdk.connections.create({ id: 'pay', base_url: 'https://api.pay.example', paths: ['/charges'] });
+  await sdk.events.create({ url: 'https://shop.example/events', types: ['account.*'] });
   await world.capture({ unique_id: 'shown-in-console' });
 });
 

@@ -1,4 +1,5 @@
 /** The vault of a shop with a support desk: customers with cards, people who read them, links, and webhooks that failed. */
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { useEndpoint } from '../helpers/endpoints.ts';
 import { localProxy } from '../helpers/proxy.ts';
@@ -108,6 +109,11 @@ export async function openDeskWorld(): Promise<DeskWorld> {
     ...{ id: 'pay', base_url: 'https://api.pay.example/v1', paths: ['/charges'], methods: ['POST'] },
     headers: [{ Authorization: 'Bearer sk_test_example' }],
   });
+  // Of types that do not happen here: deliveries would be among the jobs.
+  await sdk.events.create({ url: 'https://shop.example/events', types: ['account.*', 'certificate.*'] });
+  const { id } = await sdk.events.create({ url: 'https://erp.example/vault', types: ['account.locked'] });
+  const state = redisKeys.eventState(owner.aid);
+  await world.vault.raw.hset(state, `p:${id}`, Date.now(), `w:${id}`, 'full', `l:${id}`, 5_120);
   await sdk.certificates.createCsr({ cn: 'shop.example' });
   return {
     ...world,
