@@ -1,0 +1,126 @@
+/** Messages whose cards become tokens on their way. */
+import { VaultError } from '../../core/errors.ts';
+import { type HeaderEntries, headerIn } from '../../core/headers.ts';
+import { candidatesIn } from '../reply/cards.ts';
+import { type Document, readDocument } from './document.ts';
+import { type Edit, editBytes } from './edits.ts';
+import { type Extracted, extractByPaths, extractCards, type FoundCard } from './extract.ts';
+import { type InboundRules, type Rules, readRules } from './rules.ts';
+import { findNumbers } from './search.ts';
+import { strictBody, strictHeaders, strictPath, strictQuery } from './strict.ts';
+
+/** A request as it goes on, but for its cards. */
+export interface InboundMessage {
+  /** Behind the id of the inbound, as it was sent. */
+  readonly path: string;
+  /** With its question mark; empty without one. */
+  readonly query: string;
+  /** Those that go on, without those of the connection. */
+  readonly headers: HeaderEntries;
+  readonly body: Uint8Array;
+}
+
+/** A third party's reply, without a content coding. */
+export type InboundReply = Pick<InboundMessage, 'headers' | 'body'>;
+
+/** Stores a card, and returns the token for its place. */
+export type SealCard = (card: FoundCard) => string;
+
+interface Stored {
+  /** Number of places with a token. */
+  readonly stored: number;
+}
+
+const BODY_BYTES_MAX = 1_048_576;
+
+function extract(
+  document: Document,
+  rules: Rules,
+): { readonly found: Extracted; readonly edits: readonly Edit[] } {
+  const { sources, strict } = rules;
+  const needsCandidates = sources === 'cards' || strict !== false;
+  const candidates = needsCandidates ? candidatesIn(document.leaves, document.text) : [];
+  const found = sources === 'cards' ? extractCards(candidates) : extractByPaths(document, sources);
+  const strays = strict === false ? [] : strictBody(document, candidates, found.edits, rules);
+  return { found, edits: [...found.edits, ...strays] };
+}
+
+/** Replaces the cards of a body. */
+function replaceInBody(
+  { headers, body }: InboundReply,
+  rules: Rules,
+): { readonly found: Extracted; readonly finish: (sealCard: SealCard) => Uint8Array } {
+  if (body.length === 0) {
+    return { found: { cards: [], edits: [], places: 0 }, finish: () => body };
+  }
+  if (body.length > BODY_BYTES_MAX) {
+    throw new VaultError('body_too_large');
+  }
+  if ((headerIn(headers, 'content-encoding') ?? 'identity').trim().toLowerCase() !== 'identity') {
+    throw new VaultError('content_encoding_unsupported');
+  }
+  const document = readDocument(body, headerIn(headers, 'content-type'));
+  const { found, edits } = extract(document, rules);
+  return {
+    found,
+    finish(sealCard) {
+      const tokens = found.cards.map(sealCard);
+      return editBytes(document, body, edits, (card) => {
+        const token = tokens[card] ?? '';
+        // The only character of a token that a form writes in another way.
+        return document.format === 'form' ? token.replaceAll(' ', '+') : token;
+      });
+    },
+  };
+}
+
+/**
+ * Replaces each card of a request by its token and each code by as many `*`; everything else is unchanged, byte for byte.
+ * `sealCard` is called once for each distinct card, in order, and only when nothing is refused. Throws
+ * `content_type_unsupported`, `charset_unsupported`, `content_encoding_unsupported`, `invalid_json`, `json_too_deep`,
+ * `invalid_request`, `track_data_refused`, `reference_sensitive`, `card_not_extracted`, `code_not_extracted`, and
+ * `body_too_large` also for more than 1,000 cards. Takes time linear in the length.
+ */
+export function replaceCards(
+  message: InboundMessage,
+  given: InboundRules,
+  sealCard: SealCard,
+): InboundMessage & Stored {
+  const rules = readRules(given);
+  const { found, finish } = replaceInBody(message, rules);
+  const path = strictPath(message.path, rules);
+  const query = strictQuery(message.query, rules);
+  const headers = strictHeaders(message.headers, rules);
+  return { path, query, headers, body: finish(sealCard), stored: found.places };
+}
+
+/** Tells whether a body of another format holds a card number, in any of the usual charsets. */
+function holdsNumber(body: Uint8Array): boolean {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1').replaceAll('\0', '');
+  return findNumbers(text, ['backslash'], ['backslash', 'percent', 'entity']).length > 0;
+}
+
+/**
+ * Replaces the cards of a third party's reply like those of a request. A reply of another format passes if it holds no
+ * number. Throws `reply_not_storable`, also for what `sealCard` refuses.
+ */
+export function replaceReplyCards(
+  reply: InboundReply,
+  given: InboundRules,
+  sealCard: SealCard,
+): InboundReply & Stored {
+  const rules = readRules(given);
+  try {
+    const { found, finish } = replaceInBody(reply, rules);
+    const headers = strictHeaders(reply.headers, rules);
+    return { headers, body: finish(sealCard), stored: found.places };
+  } catch (error) {
+    if (!(error instanceof VaultError) || error.status >= 500) {
+      throw error;
+    }
+    if (error.code !== 'content_type_unsupported' || holdsNumber(reply.body)) {
+      throw new VaultError('reply_not_storable', { cause: error });
+    }
+    return { headers: reply.headers, body: reply.body, stored: 0 };
+  }
+}
