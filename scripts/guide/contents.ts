@@ -176,6 +176,7 @@ export const CONTENTS: readonly Group[] = [
       page('guides/import.md', 'Import', 'Store a whole file: CSV, or the export of another vault'),
       page('guides/erase-a-customer.md', 'Erase a customer', 'What goes at once, and what remains'),
       page('guides/capture.md', 'Capture endpoints', 'Let web pages and partners store, without an account'),
+      page('guides/inbound.md', 'Inbounds', 'Requests to your server whose cards become tokens on their way'),
       page('guides/retrieve.md', 'Retrieval endpoints', 'Let others read one item, one customer or one key'),
       page('guides/forms.md', 'Hosted forms', 'Ask people for a card in your page, or show them one'),
       page('guides/elements.md', 'Elements', 'Single fields in a checkout of your own layout'),

@@ -6,6 +6,9 @@ import { createClient } from './client.ts';
 
 /** What the public listener has where there are two, and nothing else. */
 const PUBLIC = [
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map(
+    (method) => `${method} /v1/inbound/{id}/{path}`,
+  ),
   'POST /v1/capture/{unique_id}',
   'GET /v1/capture/{unique_id}',
   'GET /v1/capture/{unique_id}/bin/{digits}',
