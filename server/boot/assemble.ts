@@ -45,6 +45,7 @@ import { HostedForms } from '../form/forms.ts';
 import { FormStore } from '../form/store.ts';
 import { InboundCards } from '../inbound/cards.ts';
 import { Inbounds } from '../inbound/inbounds.ts';
+import { InboundReplies } from '../inbound/replies.ts';
 import { InboundUses } from '../inbound/uses.ts';
 import { Roots } from '../installation/roots.ts';
 import { ServerStore } from '../installation/server-store.ts';
@@ -480,20 +481,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     now,
   );
   const forwarder = new Forwarder(crypto, thirdParties, connections, certificates, sender);
-  const relay = new Relay(
-    itemStore,
-    crypto,
-    keyOpener,
-    reader,
-    rejections,
-    sender,
-    forwarder,
-    limiter,
-    metering,
-    now,
-  );
 
-  // Forms and endpoints.
+  // Forms, endpoints, and what is forwarded through connections.
   const forms = new HostedForms(formStore, crypto, settings, randomId, now);
   const sealingKeys = new SealingKeys(sealingStore, crypto, now);
   const endpointEvents = new EndpointEvents(endpointStore, receivers);
@@ -545,6 +534,20 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     forwarder,
     limiter,
     metering,
+  );
+  const inboundReplies = new InboundReplies(crypto, keyOpener, endpoints, inboundCards);
+  const relay = new Relay(
+    itemStore,
+    crypto,
+    keyOpener,
+    reader,
+    rejections,
+    sender,
+    forwarder,
+    inboundReplies,
+    limiter,
+    metering,
+    now,
   );
   const retrievals = new Retrievals(crypto, rules, reader, trees, endpoints, endpointAuth, metering);
 

@@ -3,6 +3,9 @@ import { VaultError } from '../core/errors.ts';
 import type { InboundRules } from '../domain/inbound/rules.ts';
 import type { ItemMetadata } from '../domain/mask/metadata.ts';
 
+/** The header with the number of tokens that were put into a message. */
+export const STORED_HEADER = 'X-Vault-Stored';
+
 export const DEFAULT_ALGORITHM = 'full';
 
 /** What an inbound does with the cards of a message. */

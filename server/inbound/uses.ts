@@ -14,7 +14,7 @@ import { type AccountContext, actFor, type RequestContext, rejectAbandoned } fro
 import type { Metering } from '../request/metering.ts';
 import type { InboundCards } from './cards.ts';
 import { locationBelow } from './location.ts';
-import { inboundOf } from './settings.ts';
+import { inboundOf, STORED_HEADER } from './settings.ts';
 
 /** Removes the secrets of a connection from a reply, in the layer that may read them. */
 export { withoutSecretsInPassing } from '../domain/relay/sight.ts';
@@ -35,9 +35,6 @@ interface InboundReply extends Forwarded {
   /** Secrets of the connection, which must still be removed from it. */
   readonly secrets: Secret<readonly string[]>;
 }
-
-/** The header with the number of tokens that were put into a message. */
-export const STORED_HEADER = 'X-Vault-Stored';
 
 const ENDPOINT_SECRET = /v[cr]s1_/;
 const CREDENTIAL_SECRET = /vak1_/;

@@ -10,7 +10,9 @@ import type { Crypto } from '../crypto/client.ts';
 import { type RelayRequest, textsOf } from '../domain/relay/fill.ts';
 import { headersToSend } from '../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
-import { type Showing, staysAsItIs } from '../domain/relay/sight.ts';
+import { type Reply, type Showing, staysAsItIs } from '../domain/relay/sight.ts';
+import type { InboundReplies } from '../inbound/replies.ts';
+import { type CardSettings, STORED_HEADER } from '../inbound/settings.ts';
 import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
@@ -47,8 +49,12 @@ interface Sending {
   readonly tokens: readonly string[];
   readonly ready: Ready;
   readonly target: Target;
+  /** Stores the cards of the reply. */
+  readonly inbound: CardSettings | undefined;
   readonly room: AsksForRoom;
 }
+
+const INBOUND_HEADER = 'x-vault-inbound';
 
 /** `Retry-After` as seconds or a date (RFC 9110). */
 const RETRY_AFTER = /^(?:\d{1,10}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
@@ -63,6 +69,7 @@ export class Relay {
     private readonly rejections: Rejections,
     private readonly sender: CallSender,
     private readonly forwarder: Forwarder,
+    private readonly replies: InboundReplies,
     private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly now: Clock,
@@ -81,10 +88,12 @@ export class Relay {
     const tokens = namedTokens(input);
     const readParts = this.reader.startReads(account, input.user, tokens);
     const target = await this.forwarder.targetOf(ctx, input.connection, input);
+    const inbound = await this.inboundOf(ctx, given, target);
     const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
     try {
-      const { key, ready } = await this.fill(ctx, input, tokens, target.record, readParts);
-      const reply = await this.send(ctx, { input, key, tokens, ready, target, room });
+      const storesReply = inbound !== undefined;
+      const { key, ready } = await this.fill(ctx, input, tokens, target.record, readParts, storesReply);
+      const reply = await this.send(ctx, { input, key, tokens, ready, target, room, inbound });
       if (reply.body instanceof ReadableStream) {
         return { ...reply, body: untilClosed(reply.body, release) };
       }
@@ -103,9 +112,11 @@ export class Relay {
     tokens: readonly string[],
     sealedConnection: Uint8Array,
     readParts: ReadParts,
+    storesReply: boolean,
   ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
     const { user, passphrase, connection, method, path, query, headers, body } = input;
-    const request = { connection, method, path, query, headers, sight: sightOf(ctx.account) };
+    const sight = sightOf(ctx.account);
+    const request = { connection, method, path, query, headers, sight, storesReply };
     try {
       const filled = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
         const opening = { kind: 'warm', blob, secret: passphrase } as const;
@@ -208,25 +219,44 @@ export class Relay {
   private async send(ctx: AccountContext, sending: Sending): Promise<Relayed> {
     const { crypto } = this;
     const { aid } = ctx.account;
-    const { input, key, tokens, ready, target, room } = sending;
+    const { input, key, tokens, ready, target, room, inbound } = sending;
     const { showing } = ready;
     // A reply that must be read to be shown is read whole.
-    const stream = crypto.passTo(showing, isPassedOn);
+    const stream = inbound === undefined && crypto.passTo(showing, isPassedOn);
     const { method } = input;
     const reply = await this.forwarder.send(ctx, ready, { target, method, room, stream });
-    const { status, headers, body, names } = reply;
+    const { status, names } = reply;
     const items = tokens.map((token) => ({ aid, kid: key.kid, token }));
     await this.sender.dropSad(status, items, names);
-    if (!(body instanceof Uint8Array) || stream) {
+    if (!(reply.body instanceof Uint8Array) || stream) {
+      const { headers, body } = reply;
       return { status, headers, body, secrets: showing.map(({ secrets }) => secrets) };
     }
-    if (crypto.passTo(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
-      return { status, headers, body };
+    const whole = { headers: reply.headers, body: reply.body };
+    if (inbound === undefined) {
+      return this.show(aid, showing, { status, ...whole });
     }
-    const shown = await crypto.showRelay({ aid, showing, status, headers, body });
+    const { stored, ...taken } = await this.replies.store(ctx, inbound, input, input.passphrase, whole);
+    const shown = await this.show(aid, showing, { status, ...taken });
+    return { ...shown, headers: [...shown.headers, [STORED_HEADER, String(stored)]] };
+  }
+
+  /** Returns a reply that was read whole as its caller may see it. */
+  private async show(aid: string, showing: Ready['showing'], reply: Reply): Promise<Relayed> {
+    const { status, headers, body } = reply;
+    if (this.crypto.passTo(showing, (by) => staysAsItIs(reply, by))) {
+      return reply;
+    }
+    const shown = await this.crypto.showRelay({ aid, showing, status, headers, body });
     return shown.withheld
       ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
       : { status, headers: shown.headers, body: shown.body };
+  }
+
+  /** Returns the inbound that a request names for the cards of its reply; undefined if it names none. */
+  private async inboundOf(ctx: AccountContext, input: RelayInput, { shown }: Target) {
+    const id = headerIn(input.headers, INBOUND_HEADER);
+    return id === undefined ? undefined : this.replies.settingsOf(ctx, id, input, shown);
   }
 }
 
