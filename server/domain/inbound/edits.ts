@@ -9,11 +9,20 @@ export interface Edit {
   readonly quote?: string | undefined;
 }
 
+function quoteLength({ quote = '' }: Edit): number {
+  return quote.length;
+}
+
+/** The longest of those with one start first, and of these that whose quote is of the innermost text. */
+function compareEdits(a: Edit, b: Edit): number {
+  return a.start - b.start || b.end - a.end || quoteLength(b) - quoteLength(a);
+}
+
 /** Sorts replacements; of those that overlap, the later one begins after the earlier one. */
 function inOrder(edits: readonly Edit[]): readonly Edit[] {
   const ordered: Edit[] = [];
   let done = 0;
-  for (const edit of edits.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+  for (const edit of edits.toSorted(compareEdits)) {
     const start = Math.max(edit.start, done);
     if (start < edit.end) {
       ordered.push(start === edit.start ? edit : { ...edit, start });

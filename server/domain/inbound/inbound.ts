@@ -2,6 +2,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import { candidatesIn } from '../reply/cards.ts';
+import { bodyFormat } from '../text/media-type.ts';
 import { type Document, readDocument } from './document.ts';
 import { type Edit, editBytes } from './edits.ts';
 import { type Extracted, extractByPaths, extractCards, type FoundCard } from './extract.ts';
@@ -38,20 +39,19 @@ function extract(
   rules: Rules,
 ): { readonly found: Extracted; readonly edits: readonly Edit[] } {
   const { sources, strict } = rules;
+  const { leaves, text } = document;
   const needsCandidates = sources === 'cards' || strict !== false;
-  const candidates = needsCandidates ? candidatesIn(document.leaves, document.text) : [];
+  const level = sources === 'cards' ? 'outer' : 'members';
+  const candidates = needsCandidates ? candidatesIn(leaves, text, level) : [];
   const found = sources === 'cards' ? extractCards(candidates) : extractByPaths(document, sources);
   const strays = strict === false ? [] : strictBody(document, candidates, found.edits, rules);
   return { found, edits: [...found.edits, ...strays] };
 }
 
-/** Replaces the cards of a body. */
-function replaceInBody(
-  { headers, body }: InboundReply,
-  rules: Rules,
-): { readonly found: Extracted; readonly finish: (sealCard: SealCard) => Uint8Array } {
+/** Reads a body; undefined for an empty one. */
+function readBody({ headers, body }: InboundReply): Document | undefined {
   if (body.length === 0) {
-    return { found: { cards: [], edits: [], places: 0 }, finish: () => body };
+    return undefined;
   }
   if (body.length > BODY_BYTES_MAX) {
     throw new VaultError('body_too_large');
@@ -59,10 +59,21 @@ function replaceInBody(
   if ((headerIn(headers, 'content-encoding') ?? 'identity').trim().toLowerCase() !== 'identity') {
     throw new VaultError('content_encoding_unsupported');
   }
-  const document = readDocument(body, headerIn(headers, 'content-type'));
+  return readDocument(body, headerIn(headers, 'content-type'));
+}
+
+/** Finds the cards of a body, and replaces them later. */
+function replaceInBody(
+  document: Document | undefined,
+  body: Uint8Array,
+  rules: Rules,
+): { readonly stored: number; readonly finish: (sealCard: SealCard) => Uint8Array } {
+  if (document === undefined) {
+    return { stored: 0, finish: () => body };
+  }
   const { found, edits } = extract(document, rules);
   return {
-    found,
+    stored: found.places,
     finish(sealCard) {
       const tokens = found.cards.map(sealCard);
       return editBytes(document, body, edits, (card) => {
@@ -87,17 +98,37 @@ export function replaceCards(
   sealCard: SealCard,
 ): InboundMessage & Stored {
   const rules = readRules(given);
-  const { found, finish } = replaceInBody(message, rules);
+  const { stored, finish } = replaceInBody(readBody(message), message.body, rules);
   const path = strictPath(message.path, rules);
   const query = strictQuery(message.query, rules);
   const headers = strictHeaders(message.headers, rules);
-  return { path, query, headers, body: finish(sealCard), stored: found.places };
+  return { path, query, headers, body: finish(sealCard), stored };
 }
 
 /** Tells whether a body of another format holds a card number, in any of the usual charsets. */
 function holdsNumber(body: Uint8Array): boolean {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1').replaceAll('\0', '');
   return findNumbers(text, ['backslash'], ['backslash', 'percent', 'entity']).length > 0;
+}
+
+/** Reads a reply's body; undefined for an empty one, and for another format that holds no number. */
+function readReply(reply: InboundReply): Document | undefined {
+  try {
+    return readBody(reply);
+  } catch (error) {
+    const isOther = (bodyFormat(headerIn(reply.headers, 'content-type')) ?? 'text') === 'text';
+    if (isOther && isUnread(error) && !holdsNumber(reply.body)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** True for the errors of a body that is of another format or charset, or not of its own. */
+function isUnread(error: unknown): boolean {
+  return (
+    error instanceof VaultError && !['body_too_large', 'content_encoding_unsupported'].includes(error.code)
+  );
 }
 
 /**
@@ -111,16 +142,12 @@ export function replaceReplyCards(
 ): InboundReply & Stored {
   const rules = readRules(given);
   try {
-    const { found, finish } = replaceInBody(reply, rules);
+    const { stored, finish } = replaceInBody(readReply(reply), reply.body, rules);
     const headers = strictHeaders(reply.headers, rules);
-    return { headers, body: finish(sealCard), stored: found.places };
+    return { headers, body: finish(sealCard), stored };
   } catch (error) {
-    if (!(error instanceof VaultError) || error.status >= 500) {
-      throw error;
-    }
-    if (error.code !== 'content_type_unsupported' || holdsNumber(reply.body)) {
-      throw new VaultError('reply_not_storable', { cause: error });
-    }
-    return { headers: reply.headers, body: reply.body, stored: 0 };
+    throw error instanceof VaultError && error.status < 500
+      ? new VaultError('reply_not_storable', { cause: error })
+      : error;
   }
 }

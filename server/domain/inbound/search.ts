@@ -26,6 +26,11 @@ const HEX_MIN = 32;
 const UUID = /(?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f])/gi;
 const UUID_CHARACTERS = 36;
 
+function isLetter(unit: number): boolean {
+  const letter = unit | 0x20;
+  return letter >= 0x61 && letter <= 0x7a;
+}
+
 function isHex(unit: number): boolean {
   const letter = unit | 0x20;
   return isDigit(unit) || (letter >= 0x61 && letter <= 0x66);
@@ -128,7 +133,29 @@ function viewsOf(text: string, own: Notations, all: Notations): readonly View[] 
   return views;
 }
 
+/** Excludes most texts: tells whether so many digits follow each other without a letter of ASCII between. */
+function mayHoldNumber(text: string): boolean {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (isDigit(unit)) {
+      count++;
+      if (count === DIGITS_MIN) {
+        return true;
+      }
+    } else if (unit > 0x7f) {
+      return true;
+    } else if (isLetter(unit)) {
+      count = 0;
+    }
+  }
+  return false;
+}
+
 function editsIn(view: View): readonly Edit[] {
+  if (!mayHoldNumber(view.text)) {
+    return [];
+  }
   const plain = plainNumbers(view.text);
   const parts: [from: number, to: number][] = [];
   for (const { 0: chain, index } of plain.matchAll(CHAIN)) {

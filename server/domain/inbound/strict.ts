@@ -75,10 +75,14 @@ function fieldOf({ name, stepsAt }: Place, at: number, names: ReadonlySet<string
   return field;
 }
 
-/** Rejects the first stray one, or gives what replaces them all. */
+function isBefore(one: Stray, other: Stray): boolean {
+  return one.code === other.code ? one.start < other.start : one.code === 'card_not_extracted';
+}
+
+/** Rejects the first number, or without one the first code, or gives what replaces them all. */
 function settle(strays: readonly Stray[], place: Place, { strict, names }: Rules): readonly Edit[] {
-  const [first] = strays;
-  if (first !== undefined && strict === true) {
+  if (strict === true && strays.length > 0) {
+    const first = strays.reduce((best, each) => (isBefore(each, best) ? each : best));
     throw new VaultError(first.code, {
       field: fieldOf(place, first.start, names),
       expected: EXPECTED[first.code],
@@ -141,15 +145,14 @@ function namedStrays(
   for (const candidate of candidates) {
     const { role, strong, value, branch, isLoose, start, end, quote } = candidate;
     const place = { start, end, quote };
-    if (!isFree(start)) {
+    if (isLoose === true || !isFree(start)) {
       continue;
     }
+    const isCode = (role === 'cvv' && objects.has(branch)) || (isSecret(role) && strong);
     if (role === 'number' && strong) {
       strays.push({ ...place, by: starredValue(candidate, isForm), code: 'card_not_extracted' });
-    } else if ((role === 'cvv' && objects.has(branch)) || (isSecret(role) && strong && isLoose !== true)) {
-      if (CODE.test(value)) {
-        strays.push({ ...place, by: starsFor(value), code: 'code_not_extracted' });
-      }
+    } else if (isCode && CODE.test(value)) {
+      strays.push({ ...place, by: starsFor(value), code: 'code_not_extracted' });
     }
   }
   return strays;
@@ -313,7 +316,7 @@ function strictPart({ text, leaves, name, own, all }: Part, steps: Place['stepsA
   const allowed = leaves.filter(({ field }) => field !== undefined && isAllowed(name, field, rules));
   const free = blanked(text, allowed);
   const isFree = (at: number): boolean => free.charCodeAt(at) === text.charCodeAt(at);
-  const named = namedStrays(candidatesIn(leaves, text), name === 'query', isFree);
+  const named = namedStrays(candidatesIn(leaves, text, 'members'), name === 'query', isFree);
   const strays = [...named, ...foundStrays(free, own, all)];
   return editText(text, settle(strays, { name, stepsAt: steps }, rules));
 }
@@ -351,8 +354,8 @@ export function strictHeaders(headers: HeaderEntries, rules: Rules): HeaderEntri
       return [name, text];
     }
     const isCookie = name.toLowerCase() === 'cookie';
-    const value: Leaf = { name, branch: ROOT, value: text.trim(), start: 0, end: text.length };
-    const leaves = isCookie ? pairLeaves(text, ';', COOKIE_NOTATION) : [value];
+    const value: Leaf = { name, branch: ROOT, value: text, start: 0, end: text.length };
+    const leaves = isCookie ? pairLeaves(text, ';', COOKIE_NOTATION) : cardRole(name) === null ? [] : [value];
     const part = { text, leaves, name: 'header', own: OF_PATH, all: OF_HEADER } as const;
     return [name, strictPart(part, () => [name], rules)];
   });

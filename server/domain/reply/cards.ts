@@ -258,8 +258,11 @@ function unnamedCandidate(leaf: Leaf, { name, branch }: Leaf): Candidate {
   };
 }
 
-/** How deep a text is: texts within texts are read one level deep, and numbers and labels in those as well. */
-type Level = 'outer' | 'inner' | 'text';
+/**
+ * How deep a text is: texts within texts are read one level deep, and numbers and labels in those as well; `members`: the
+ * outer text without such labels.
+ */
+type Level = 'outer' | 'members' | 'inner' | 'text';
 
 /** Texts that are shorter, or have fewer digits, hold nothing. */
 const INNER_MIN = 6;
@@ -267,7 +270,7 @@ const MAY_HOLD = /\d\D?\d\D?\d/;
 
 /** The leaves of a text within a text. */
 function innerLeaves({ value, name, branch }: Leaf, level: Level): readonly [Level, readonly Leaf[]] {
-  const first = level === 'outer' ? value.trimStart().charAt(0) : '';
+  const first = level === 'inner' ? '' : value.trimStart().charAt(0);
   const within = branchOf(name, branch);
   const leaves =
     first === '{' || first === '['
@@ -275,7 +278,10 @@ function innerLeaves({ value, name, branch }: Leaf, level: Level): readonly [Lev
       : first === '<'
         ? xmlLeaves(value, within)
         : undefined;
-  return leaves === undefined ? ['text', textLeaves(value, within)] : ['inner', leaves];
+  if (leaves !== undefined) {
+    return ['inner', leaves];
+  }
+  return ['text', level === 'members' ? [] : textLeaves(value, within)];
 }
 
 /** The candidates of a text within a text, in the places of the outer one. */
@@ -497,10 +503,17 @@ export function findCard(leaves: readonly Leaf[], text: string, level: Level): F
   };
 }
 
-/** The candidates among the leaves of a message. Throws as {@link findCard} does. */
-export function candidatesIn(leaves: readonly Leaf[], text: string): readonly Candidate[] {
+/**
+ * The candidates among the leaves of a message; `members`: only those with a name of their own. Throws as {@link findCard}
+ * does.
+ */
+export function candidatesIn(
+  leaves: readonly Leaf[],
+  text: string,
+  level: 'outer' | 'members',
+): readonly Candidate[] {
   rejectTracks(text);
-  return candidatesOf(leaves, text, 'outer', undefined);
+  return candidatesOf(leaves, text, level, undefined);
 }
 
 /** One of several cards: all places of its number, and its values. */

@@ -74,32 +74,41 @@ export function readJson(text: string, root: Branch = ROOT): JsonDocument | unde
       inside.set(name, tree);
     }
   };
-  const leafAt = (from: number, to: number): Leaf => {
+  // One object of one shape: a message may have half a million of them.
+  const addLeaf = (from: number, to: number, value: string, isText: boolean, isInexact?: true): Leaf => {
     const [start, end] = [sourceAt(view, from), sourceAt(view, to)];
-    const leaf = { name, branch, value: text.slice(start, end), start, end };
-    return isItem() ? { ...leaf, isItem: true } : leaf;
+    const leaf: Leaf = {
+      name,
+      branch,
+      value,
+      start,
+      end,
+      write: isText ? encode : undefined,
+      notation: isText ? JSON_NOTATION : undefined,
+      quote: isText ? undefined : '"',
+      isItem: isItem() ? true : undefined,
+      isInexact,
+    };
+    add(leaf);
+    return leaf;
   };
+  const sourceOf = (from: number, to: number): string => text.slice(sourceAt(view, from), sourceAt(view, to));
   visitJson(view, {
     name(from, to) {
-      name = decode(text.slice(sourceAt(view, from), sourceAt(view, to)));
+      name = decode(sourceOf(from, to));
       if (inside instanceof Map && inside.has(name)) {
         throw new VaultError('invalid_json');
       }
     },
     text(from, to) {
-      const leaf = leafAt(from, to);
-      const read = { ...leaf, value: decode(leaf.value), write: encode, notation: JSON_NOTATION };
-      leaves.push(read);
-      add(read);
+      leaves.push(addLeaf(from, to, decode(sourceOf(from, to)), true));
     },
     number(from, to) {
-      const leaf = { ...leafAt(from, to), quote: '"' };
-      const read: Leaf = /^\d+$/.test(leaf.value) ? leaf : { ...leaf, isInexact: true };
-      leaves.push(read);
-      add(read);
+      const value = sourceOf(from, to);
+      leaves.push(addLeaf(from, to, value, false, /^\d+$/.test(value) ? undefined : true));
     },
     word(from, to) {
-      add({ ...leafAt(from, to), quote: '"' });
+      addLeaf(from, to, sourceOf(from, to), false);
     },
     open(isList) {
       if (outer.length >= LEVELS_MAX) {

@@ -38,9 +38,9 @@ export interface Leaf extends Value {
   /** It is no part of the message, as a comment: what it says is of no card, but must not stay readable. */
   readonly isAside?: true;
   /** A number that is no whole one: no value of a card, but a code must not stay readable. */
-  readonly isInexact?: true;
+  readonly isInexact?: true | undefined;
   /** It is in a list of JSON, and has its name. */
-  readonly isItem?: true;
+  readonly isItem?: true | undefined;
   /** A number or a word of JSON, and the quote that makes a text of it, as it is written there. */
   readonly quote?: string | undefined;
 }
