@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { type InboundMessage, replaceCards } from '../../../server/domain/inbound/inbound.ts';
 import type { InboundRules } from '../../../server/domain/inbound/rules.ts';
-import { AMEX, FORM_TYPE, JSON_TYPE, MASTERCARD, refusal, run, VISA, XML_TYPE } from './run.ts';
+import { AMEX, FORM_TYPE, JSON_TYPE, MASTERCARD, outcomeOf, refusal, run, VISA, XML_TYPE } from './run.ts';
 
 const RULES: InboundRules = { extract: [{ number: 'card.number', code: 'card.cvc' }] };
 const MASK: InboundRules = { ...RULES, strict: 'mask' };
@@ -136,13 +137,22 @@ describe('a card number outside of the paths', () => {
     );
   });
 
-  test('nothing is stored', () => {
-    let calls = 0;
-    const sent = `{"card":{"number":"${VISA}"},"copy":"${VISA}"}`;
-    expect(() => run(sent, RULES, { headers: [['X', 'y']] })).toThrow();
-    expect(calls).toBe(0);
-    calls = run(sent, LOOSE).cards.length;
-    expect(calls).toBe(1);
+  test.each<[string, Partial<InboundMessage>]>([
+    ['a body', { body: Buffer.from(`{"card":{"number":"${VISA}"},"copy":"${VISA}"}`) }],
+    ['a path', { path: `/${VISA}` }],
+    ['a query', { query: `?a=${VISA}` }],
+    ['a header', { headers: [['X-Card', VISA]] }],
+  ])('nothing of the request is stored: %s', (_, refused) => {
+    const message = {
+      ...{ path: '/', query: '', headers: [['Content-Type', JSON_TYPE]] as const },
+      ...{ body: Buffer.from(`{"card":{"number":"${VISA}"}}`), ...refused },
+    };
+    let stored = 0;
+    const seal = (): string => `tok${++stored}`;
+    expect(outcomeOf(() => replaceCards(message, RULES, seal))).toStartWith('card_not_extracted');
+    expect(stored).toBe(0);
+    replaceCards(message, LOOSE, seal);
+    expect(stored).toBe(1);
   });
 });
 
