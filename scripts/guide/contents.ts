@@ -148,6 +148,11 @@ export const CONTENTS: readonly Group[] = [
         'A link that works once',
         'The first press shows the card, then the link is dead',
       ),
+      page(
+        'recipes/orders-from-a-marketplace.md',
+        'Orders from a marketplace',
+        'Your server gets tokens, and never a card',
+      ),
       page('recipes/rotate-a-passphrase.md', 'Rotate a passphrase', 'While your servers go on reading'),
       page(
         'recipes/a-credential-for-each-program.md',

@@ -71,7 +71,7 @@ export class Inbounds {
       },
     });
     const made = await namedInBody(making);
-    return { id, url: made.url, secret: made.secret.expose(), expires_at: made.expires_at };
+    return { id, url: made.url, secret: made.secret, expires_at: made.expires_at };
   }
 
   /** Returns the inbounds of the account by key and id. */

@@ -40,8 +40,8 @@ const createInbound = defineRoute({
   meter: ['capture_create'],
   audit: { action: 'endpoint.create', object: ({ body }) => objectOf('endpoint', body.id) },
   handle: async ({ ctx, body, passphrase }, services: Needs) => {
-    const json = await services.inbounds.create(ctx, { ...body, passphrase });
-    return { json, object: objectOf('endpoint', json.id) };
+    const { secret, ...made } = await services.inbounds.create(ctx, { ...body, passphrase });
+    return { json: { ...made, secret: secret.expose() }, object: objectOf('endpoint', made.id) };
   },
 });
 

@@ -130,7 +130,12 @@ const INBOUND: Inbound = {
   ...{ id: ENDPOINT.id, url: '/v1/inbound/shop', user: 'u1', connection: 'shop', extract: 'cards' },
   ...{ strict: true, algorithm: 'full', expires_at: null, expired: false },
 };
-const NEW_INBOUND = { id: INBOUND.id, url: INBOUND.url, secret: ENDPOINT.secret, expires_at: null };
+const NEW_INBOUND = {
+  id: INBOUND.id,
+  url: INBOUND.url,
+  secret: new Secret(ENDPOINT.secret),
+  expires_at: null,
+};
 
 type StubEndpoints = Pick<
   AppDeps,

@@ -75,6 +75,12 @@ async function startShop(port: number) {
     const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: handed, body });
     return answer.status;
   });
+  // What has arrived is shown to its sender.
+  const echo: Act = ({ header, body }) => ({
+    headers: [['Content-Type', header('content-type') ?? 'text/plain']],
+    body,
+  });
+  shop.script('/orders', echo);
   return shop;
 }
 
