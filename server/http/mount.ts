@@ -46,6 +46,9 @@ function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>
   // The framework reads the members of its context that a handler uses from its text; any other way it would read the body.
   const respondTo = ({ request, server, params }: Routed): Response | Promise<Response> => {
     const mounted = methods.get(request.method);
+    if (needsPath && !params?.['*']) {
+      return answerUnrouted(request, { route: UNROUTED }, deps);
+    }
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
     if (!isOpenMethod && isOnFormsHost(deps.http, request)) {
       return answerUnrouted(request, { route: UNROUTED }, deps);

@@ -6,6 +6,7 @@ import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { headersToSend } from '../domain/relay/headers.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
@@ -56,7 +57,10 @@ export class InboundUses {
    * wrong with the message, `not_allowed`, `destination_refused`, `redirect_refused`, and as the relay does.
    */
   async use(ctx: RequestContext, request: InboundRequest): Promise<InboundReply> {
-    const endpoint = await this.auth.admit(ctx, 'inbound', request);
+    // The call itself has room of its own.
+    const endpoint = await this.limiter.run('write', sourceOf(ctx.ip), () =>
+      this.auth.admit(ctx, 'inbound', request),
+    );
     const owner = actFor(ctx, endpoint.account);
     owner.endpointId = endpoint.id;
     try {

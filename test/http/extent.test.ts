@@ -53,6 +53,14 @@ describe('the table of routes', () => {
     }
   });
 
+  test('an inbound takes requests there, and has no address of its own', async () => {
+    const unknown = await shownOf(publicOnly, 'POST', '/v1/no-such-path');
+    for (const path of ['/v1/inbound/shop', '/v1/inbound/shop/']) {
+      expect(await shownOf(publicOnly, 'POST', path)).toBe(unknown);
+    }
+    expect(await shownOf(publicOnly, 'POST', '/v1/inbound/shop/x')).toStartWith('403');
+  });
+
   test('a path with methods of both kinds names only the public one', async () => {
     const answer = await publicOnly.send('DELETE', '/v1/capture/some-id');
     expect(answer.status).toBe(405);

@@ -1,11 +1,12 @@
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { InboundRules } from '../../../server/domain/inbound/rules.ts';
 import type { Showing } from '../../../server/domain/relay/sight.ts';
+import type { Lane } from '../../pool/job.ts';
 import { bytes, concealed, json, list, message, oneOf, secret } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { ENDPOINT_RECORDS } from '../endpoint/jobs.ts';
 import type { EndpointVersion } from '../key/jobs.ts';
-import { laneByLength, OUTGOING } from '../proxy/jobs.ts';
+import { OUTGOING } from '../proxy/jobs.ts';
 import { type SentFacts, STORED_ITEM, type StoreSettings } from '../vault/jobs.ts';
 
 /** How the cards of a message are stored. */
@@ -29,6 +30,13 @@ export interface InboundRequestParams extends InboundParams {
   readonly query: string;
 }
 
+/** Longer messages may have more than 200 cards, each of which takes a fifth of a millisecond. */
+const SHORT_BYTES_MAX = 4_096;
+
+function laneOf(body: Uint8Array): Lane {
+  return body.length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
+}
+
 /** The items of a message in the order of their first places, and the number of tokens put in. */
 const TAKEN = { items: list(STORED_ITEM), stored: json<number>() };
 
@@ -39,7 +47,7 @@ export const INBOUND_JOBS = {
    * `card_not_extracted`, `code_not_extracted`, `content_type_unsupported` and others: the message's fault, nothing is to be stored.
    */
   takeRequest: defineJob({
-    lane: ({ body }) => laneByLength(body),
+    lane: ({ body }) => laneOf(body),
     share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<InboundRequestParams>(),
@@ -52,7 +60,7 @@ export const INBOUND_JOBS = {
   }),
   /** Seals the cards of a reply with the passphrase, and puts their tokens into it. `reply_not_storable` for any fault of it. */
   takeReply: defineJob({
-    lane: ({ body }) => laneByLength(body),
+    lane: ({ body }) => laneOf(body),
     share: ({ params }) => singlesOf(params.aid),
     input: message({ params: json<InboundParams>(), blob: bytes, passphrase: secret, body: bytes }),
     output: oneOf({ taken: { ...TAKEN, headers: json<HeaderEntries>(), body: bytes }, warm_miss: {} }),
