@@ -81,8 +81,8 @@ export class InboundUses {
     this.requireOpen(ctx, target);
     const { forReply, release } = new CallRoom(this.limiter, ctx.account.aid, request.body.length);
     try {
-      const { stored, ...ready } = await this.auth.whileLive(endpoint, () =>
-        this.store(ctx, endpoint, target, request),
+      const { stored, ...ready } = await this.auth.whileLive(endpoint, (key) =>
+        this.store(ctx, { ...endpoint, key }, target, request),
       );
       await this.metering.countNow(ctx, 'proxy_attempt');
       rejectAbandoned(ctx);
