@@ -107,7 +107,7 @@ function readSource(
   { text, visit }: Document,
   { number, code, include, reference }: Source,
   add: (place: Place) => void,
-  codes: Edit[],
+  codes: Map<number, Edit>,
 ): void {
   const [codeBeside, referenceBeside] = [besideOf(code, number), besideOf(reference, number)];
   const included = include.map(([name, path]) => ({ name, path, shared: sharedSteps(path, number) }));
@@ -133,8 +133,8 @@ function readSource(
   if (code !== undefined) {
     visit(code, ({ pieces }) => {
       const found = codeAt(pieces, text);
-      if (found !== undefined) {
-        codes.push(...replaced(found.parts, starsFor(found.value)));
+      for (const edit of found === undefined ? [] : replaced(found.parts, starsFor(found.value))) {
+        codes.set(edit.start, edit);
       }
     });
   }
@@ -145,7 +145,7 @@ function startOf({ parts }: Place): number {
 }
 
 /** One card of all places with the same number and reference: the last one, since a later message would replace it too. */
-function joined(places: readonly Place[], codes: readonly Edit[]): Extracted {
+function joined(places: readonly Place[], codes: Iterable<Edit>): Extracted {
   const indexes = new Map<string, number>();
   const cards: FoundCard[] = [];
   const edits: Edit[] = [];
@@ -168,7 +168,8 @@ function joined(places: readonly Place[], codes: readonly Edit[]): Extracted {
 /** Extracts the cards at the paths of the sources; of two sources that lead to one place the first counts. */
 export function extractByPaths(document: Document, sources: readonly Source[]): Extracted {
   const places = new Map<number, Place>();
-  const codes: Edit[] = [];
+  // By their starts: sources may share them.
+  const codes = new Map<number, Edit>();
   for (const source of sources) {
     const add = (place: Place): void => {
       const start = startOf(place);
@@ -181,7 +182,7 @@ export function extractByPaths(document: Document, sources: readonly Source[]): 
     };
     readSource(document, source, add, codes);
   }
-  return joined([...places.values()], codes);
+  return joined([...places.values()], codes.values());
 }
 
 /** Extracts the cards that smart parse recognises, and all codes. */

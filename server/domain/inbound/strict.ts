@@ -225,10 +225,12 @@ function splitStrays(pieces: readonly Leaf[], text: string): readonly Stray[] {
 }
 
 /** The places of a body that the owner allows to hold anything. */
-function allowedPlaces({ visit }: Document, { allow }: Rules): readonly Leaf[] {
-  const places: Leaf[] = [];
+function allowedPlaces({ visit }: Document, { allow }: Rules): Iterable<Leaf> {
+  const places = new Set<Leaf>();
   const add = ({ pieces = [] }: Pick<Found, 'pieces'>): void => {
-    places.push(...pieces);
+    for (const piece of pieces) {
+      places.add(piece);
+    }
   };
   for (const path of allow) {
     visit(path, add);

@@ -105,3 +105,15 @@ test('long paths, queries and headers', () => {
   }
   expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(CPU_MS_MAX);
 });
+
+test('as many paths as an inbound may have, to every value', () => {
+  const { user } = process.cpuUsage();
+  const source = { number: '[*]', code: '[*]', reference: '[*]', include: ['[*].a'] };
+  const rules: InboundRules = {
+    extract: Array.from({ length: 32 }, () => source),
+    allow: Array.from({ length: 64 }, () => '[*]'),
+    strict: 'mask',
+  };
+  run(`[${fill('123,')}1]`, rules);
+  expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(CPU_MS_MAX);
+});
