@@ -61,6 +61,8 @@ export interface Document {
 }
 
 const SPOTS_MAX = 2;
+/** Far above the need of any message, and a second of CPU time. */
+const PLACES_MAX = 2_000_000;
 
 const WORDS: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
   ['true', true],
@@ -120,29 +122,61 @@ function formElement(leaves: readonly Leaf[]): XmlElement {
   return form;
 }
 
+/** Counts the places that paths lead through; `body_too_large` for too many. */
+function countedSteps<Place>({
+  members,
+  items,
+}: Steps<Place>): Steps<Place> & { readonly count: () => void } {
+  let left = PLACES_MAX;
+  const count = (): void => {
+    left--;
+    if (left < 0) {
+      throw new VaultError('body_too_large');
+    }
+  };
+  return {
+    count,
+    members(place, name) {
+      count();
+      return members(place, name);
+    },
+    items(place, index) {
+      count();
+      return items(place, index);
+    },
+  };
+}
+
 /** Keeps the few places that other paths were followed to: those of one record are the same for all cards in it. */
-function visitorOf<Place>({ root, steps, piecesAt, valueAt }: Tree<Place>): VisitPath {
+function visitorOf<Place>({ root, steps: given, piecesAt, valueAt }: Tree<Place>): VisitPath {
+  const steps = countedSteps(given);
   const known = new Map<NamedPath, Map<Place, readonly Spot[]>>();
+  const values = new Map<Place, JsonValue | undefined>();
+  const spotAt = (place: Place): Spot => {
+    if (!values.has(place)) {
+      values.set(place, valueAt(place));
+    }
+    return { pieces: piecesAt(place), value: values.get(place) };
+  };
   const follow = (path: NamedPath, trail: readonly Place[]): readonly Spot[] => {
-    const from = trail.at(-1);
+    const from = trail.at(-1) ?? root;
     const places = known.get(path) ?? new Map<Place, readonly Spot[]>();
     known.set(path, places);
-    const before = from && places.get(from);
+    const before = places.get(from);
     if (before !== undefined) {
       return before;
     }
     const spots: Spot[] = [];
     visitPlaces([...trail], path, steps, (place) => {
-      const found = { pieces: piecesAt(place), value: valueAt(place) };
-      return spots.push(found) === SPOTS_MAX;
+      steps.count();
+      return spots.push(spotAt(place)) === SPOTS_MAX;
     });
-    if (from !== undefined) {
-      places.set(from, spots);
-    }
+    places.set(from, spots);
     return spots;
   };
   return (path, visit) => {
     visitPlaces([root], path, steps, (place, trail) => {
+      steps.count();
       visit({
         pieces: piecesAt(place),
         // The trail changes after the visit.

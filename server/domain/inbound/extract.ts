@@ -149,12 +149,7 @@ function joined(places: readonly Place[], codes: Iterable<Edit>): Extracted {
   const indexes = new Map<string, number>();
   const cards: FoundCard[] = [];
   const edits: Edit[] = [];
-  let bytes = 0;
   for (const { object, reference, parts } of places.toSorted((a, b) => startOf(a) - startOf(b))) {
-    bytes += jsonByteLength(object);
-    if (bytes > OBJECTS_BYTES_MAX) {
-      throw new VaultError('body_too_large');
-    }
     const name = JSON.stringify([object.get('card_number'), reference ?? null]);
     const card = indexes.get(name) ?? cards.length;
     indexes.set(name, card);
@@ -170,13 +165,15 @@ export function extractByPaths(document: Document, sources: readonly Source[]): 
   const places = new Map<number, Place>();
   // By their starts: sources may share them.
   const codes = new Map<number, Edit>();
+  let bytes = 0;
   for (const source of sources) {
     const add = (place: Place): void => {
       const start = startOf(place);
       if (!places.has(start)) {
         places.set(start, place);
+        bytes += jsonByteLength(place.object);
       }
-      if (places.size > CARDS_MAX) {
+      if (places.size > CARDS_MAX || bytes > OBJECTS_BYTES_MAX) {
         throw new VaultError('body_too_large');
       }
     };

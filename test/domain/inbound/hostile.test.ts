@@ -106,14 +106,18 @@ test('long paths, queries and headers', () => {
   expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(CPU_MS_MAX);
 });
 
-test('as many paths as an inbound may have, to every value', () => {
+test.each<[string, string]>([
+  ['codes', `[${fill('123,')}1]`],
+  ['cards with all of the message', `[${list(50, `"${VISA}"`)},[${fill('1,')}1]]`],
+])('as many paths as an inbound may have: %s', (_, body) => {
   const { user } = process.cpuUsage();
-  const source = { number: '[*]', code: '[*]', reference: '[*]', include: ['[*].a'] };
+  const include = Object.fromEntries(Array.from({ length: 32 }, (__, at) => [`all${at}`, '[50]']));
+  const source = { number: '[*]', code: '[*]', include };
   const rules: InboundRules = {
     extract: Array.from({ length: 32 }, () => source),
     allow: Array.from({ length: 64 }, () => '[*]'),
     strict: 'mask',
   };
-  run(`[${fill('123,')}1]`, rules);
+  expect(refusal(body, rules)).toBe('body_too_large');
   expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(CPU_MS_MAX);
 });
