@@ -177,8 +177,8 @@ function asLiteral(stray: Stray, leaves: readonly Leaf[], text: string): Stray {
 }
 
 /** A number of JSON with an exponent or a fraction of zeros. */
-function inexactStray({ value, start, end, quote, isInexact }: Leaf): readonly Stray[] {
-  const digits = isInexact === true ? wholeDigits(value, 13, 19) : undefined;
+function inexactStray({ value, start, end, quote }: Leaf): readonly Stray[] {
+  const digits = wholeDigits(value, 13, 19);
   return digits !== undefined && passesLuhn(digits) && cardBrand(digits) !== undefined
     ? [{ start, end, quote, by: value.replace(DIGITS, '*'), code: 'card_not_extracted' }]
     : [];
@@ -259,7 +259,7 @@ export function strictBody(
   const strays = [
     ...namedStrays(candidates, format === 'form', isFree),
     ...foundStrays(free, OWN[format], ALL[format]).map((stray) => asLiteral(stray, leaves, text)),
-    ...(format === 'json' ? leaves.filter(({ start }) => isFree(start)).flatMap(inexactStray) : []),
+    ...leaves.filter(({ isInexact, start }) => isInexact === true && isFree(start)).flatMap(inexactStray),
     ...split.filter((pieces) => pieces.every(isWhole)).flatMap((pieces) => splitStrays(pieces, text)),
   ];
   const stepsAt = (at: number): readonly string[] => {
