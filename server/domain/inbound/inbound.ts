@@ -5,10 +5,10 @@ import { candidatesIn } from '../reply/cards.ts';
 import { bodyFormat } from '../text/media-type.ts';
 import { type Document, readDocument } from './document.ts';
 import { type Edit, editBytes } from './edits.ts';
-import { type Extracted, extractByPaths, extractCards, type FoundCard } from './extract.ts';
+import { extractByPaths, extractCards, type FoundCard } from './extract.ts';
 import { type InboundRules, type Rules, readRules } from './rules.ts';
-import { findNumbers } from './search.ts';
-import { strictBody, strictHeaders, strictPath, strictQuery } from './strict.ts';
+import { findNumbers, knownNumbers } from './search.ts';
+import { type Strictness, strictBody, strictHeaders, strictPath, strictQuery } from './strict.ts';
 
 /** A request as it goes on, but for its cards. */
 export interface InboundMessage {
@@ -34,18 +34,29 @@ interface Stored {
 
 const BODY_BYTES_MAX = 1_048_576;
 
-function extract(
-  document: Document,
-  rules: Rules,
-): { readonly found: Extracted; readonly edits: readonly Edit[] } {
+/** The cards of a body, and what replaces them and what else must not pass. */
+interface ReadBody {
+  readonly cards: readonly FoundCard[];
+  readonly edits: readonly Edit[];
+  readonly stored: number;
+  readonly strictness: Strictness;
+}
+
+function extract(document: Document | undefined, rules: Rules): ReadBody {
+  if (document === undefined) {
+    return { cards: [], edits: [], stored: 0, strictness: { rules, known: new Set() } };
+  }
   const { sources, strict } = rules;
   const { leaves, text } = document;
   const needsCandidates = sources === 'cards' || strict !== false;
   const level = sources === 'cards' ? 'outer' : 'members';
   const candidates = needsCandidates ? candidatesIn(leaves, text, level) : [];
-  const found = sources === 'cards' ? extractCards(candidates) : extractByPaths(document, sources);
-  const strays = strict === false ? [] : strictBody(document, candidates, found.edits, rules);
-  return { found, edits: [...found.edits, ...strays] };
+  const { cards, edits, places } =
+    sources === 'cards' ? extractCards(candidates) : extractByPaths(document, sources);
+  const known = knownNumbers(cards.map(({ object }) => String(object.get('card_number'))));
+  const strictness = { rules, known };
+  const strays = strict === false ? [] : strictBody(document, candidates, edits, strictness);
+  return { cards, edits: [...edits, ...strays], stored: places, strictness };
 }
 
 /** Reads a body; undefined for an empty one. */
@@ -62,27 +73,22 @@ function readBody({ headers, body }: InboundReply): Document | undefined {
   return readDocument(body, headerIn(headers, 'content-type'));
 }
 
-/** Finds the cards of a body, and replaces them later. */
+/** The bytes of a body with tokens for its cards. */
 function replaceInBody(
   document: Document | undefined,
   body: Uint8Array,
-  rules: Rules,
-): { readonly stored: number; readonly finish: (sealCard: SealCard) => Uint8Array } {
+  { cards, edits }: ReadBody,
+  sealCard: SealCard,
+): Uint8Array {
   if (document === undefined) {
-    return { stored: 0, finish: () => body };
+    return body;
   }
-  const { found, edits } = extract(document, rules);
-  return {
-    stored: found.places,
-    finish(sealCard) {
-      const tokens = found.cards.map(sealCard);
-      return editBytes(document, body, edits, (card) => {
-        const token = tokens[card] ?? '';
-        // The only character of a token that a form writes in another way.
-        return document.format === 'form' ? token.replaceAll(' ', '+') : token;
-      });
-    },
-  };
+  const tokens = cards.map(sealCard);
+  return editBytes(document, body, edits, (card) => {
+    const token = tokens[card] ?? '';
+    // The only character of a token that a form writes in another way.
+    return document.format === 'form' ? token.replaceAll(' ', '+') : token;
+  });
 }
 
 /**
@@ -98,17 +104,19 @@ export function replaceCards(
   sealCard: SealCard,
 ): InboundMessage & Stored {
   const rules = readRules(given);
-  const { stored, finish } = replaceInBody(readBody(message), message.body, rules);
-  const path = strictPath(message.path, rules);
-  const query = strictQuery(message.query, rules);
-  const headers = strictHeaders(message.headers, rules);
-  return { path, query, headers, body: finish(sealCard), stored };
+  const document = readBody(message);
+  const read = extract(document, rules);
+  const { stored, strictness } = read;
+  const path = strictPath(message.path, strictness);
+  const query = strictQuery(message.query, strictness);
+  const headers = strictHeaders(message.headers, strictness);
+  return { path, query, headers, body: replaceInBody(document, message.body, read, sealCard), stored };
 }
 
 /** Tells whether a body of another format holds a card number, in any of the usual charsets. */
 function holdsNumber(body: Uint8Array): boolean {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1').replaceAll('\0', '');
-  return findNumbers(text, ['backslash'], ['backslash', 'percent', 'entity']).length > 0;
+  return findNumbers(text, ['backslash'], ['backslash', 'percent', 'entity'], new Set()).length > 0;
 }
 
 /** Reads a reply's body; undefined for an empty one, and for another format that holds no number. */
@@ -142,9 +150,10 @@ export function replaceReplyCards(
 ): InboundReply & Stored {
   const rules = readRules(given);
   try {
-    const { stored, finish } = replaceInBody(readReply(reply), reply.body, rules);
-    const headers = strictHeaders(reply.headers, rules);
-    return { headers, body: finish(sealCard), stored };
+    const document = readReply(reply);
+    const read = extract(document, rules);
+    const headers = strictHeaders(reply.headers, read.strictness);
+    return { headers, body: replaceInBody(document, reply.body, read, sealCard), stored: read.stored };
   } catch (error) {
     throw error instanceof VaultError && error.status < 500
       ? new VaultError('reply_not_storable', { cause: error })

@@ -1,7 +1,7 @@
 /** Card numbers in any notation, by their check digits. */
 import { cardBrand } from '../card/brand.ts';
 import { isDigit, onlyDigits } from '../card/digits.ts';
-import { luhnSums, partPassesLuhn } from '../card/luhn.ts';
+import { luhnSums, partPassesLuhn, passesLuhn } from '../card/luhn.ts';
 import { literalsOf } from '../mask/json-literal.ts';
 import { plainNumbers, UNSEEN } from '../mask/plain-numbers.ts';
 import {
@@ -15,6 +15,8 @@ import {
 import type { Edit } from './edits.ts';
 
 const [DIGITS_MIN, DIGITS_MAX] = [13, 19];
+/** Of numbers that are known to be those of cards. */
+const KNOWN_MIN = 12;
 /** Levels of notations: a text within a text within a message. */
 const LEVELS_MAX = 3;
 
@@ -59,28 +61,39 @@ function isInHex(plain: string, from: number, to: number): boolean {
 type Part = readonly [from: number, to: number];
 
 /** Adds the parts of a chain of groups that are card numbers; overlapping ones become one. */
-function addNumbers(parts: [from: number, to: number][], plain: string, chain: string, index: number): void {
+function addNumbers(
+  parts: [from: number, to: number][],
+  plain: string,
+  { 0: chain, index }: RegExpExecArray,
+  known: ReadonlySet<string>,
+): void {
   const places: number[] = [];
   for (let at = 0; at < chain.length; at++) {
     if (isDigit(chain.charCodeAt(at))) {
       places.push(index + at);
     }
   }
-  if (places.length < DIGITS_MIN) {
+  const shortest = known.size === 0 ? DIGITS_MIN : KNOWN_MIN;
+  if (places.length < shortest) {
     return;
   }
   const digits = onlyDigits(chain);
   const sums = luhnSums(digits);
   const isEdge = (at: number): boolean =>
     at === 0 || at === places.length || places[at] !== (places[at - 1] ?? 0) + 1;
-  for (let first = 0; first + DIGITS_MIN <= places.length; first++) {
+  const isNumber = (first: number, behind: number): boolean =>
+    (behind - first >= DIGITS_MIN &&
+      partPassesLuhn(sums, first, behind) &&
+      cardBrand(digits.slice(first, behind)) !== undefined) ||
+    (known.size > 0 && known.has(digits.slice(first, behind)));
+  for (let first = 0; first + shortest <= places.length; first++) {
     const last = isEdge(first) ? Math.min(first + DIGITS_MAX, places.length) : 0;
-    for (let behind = last; behind >= first + DIGITS_MIN; behind--) {
-      if (!isEdge(behind) || !partPassesLuhn(sums, first, behind)) {
+    for (let behind = last; behind >= first + shortest; behind--) {
+      if (!isEdge(behind) || !isNumber(first, behind)) {
         continue;
       }
       const [from, to] = [places[first] ?? 0, (places[behind - 1] ?? 0) + 1];
-      if (cardBrand(digits.slice(first, behind)) !== undefined && !isInHex(plain, from, to)) {
+      if (!isInHex(plain, from, to)) {
         const before = parts.at(-1);
         if (before !== undefined && from < before[1]) {
           before[1] = Math.max(before[1], to);
@@ -140,7 +153,7 @@ function mayHoldNumber(text: string): boolean {
     const unit = text.charCodeAt(at);
     if (isDigit(unit)) {
       count++;
-      if (count === DIGITS_MIN) {
+      if (count === KNOWN_MIN) {
         return true;
       }
     } else if (unit > 0x7f) {
@@ -152,15 +165,15 @@ function mayHoldNumber(text: string): boolean {
   return false;
 }
 
-function editsIn(view: View): readonly Edit[] {
+function editsIn(view: View, known: ReadonlySet<string>): readonly Edit[] {
   if (!mayHoldNumber(view.text)) {
     return [];
   }
   const plain = plainNumbers(view.text);
   const parts: [from: number, to: number][] = [];
-  for (const { 0: chain, index } of plain.matchAll(CHAIN)) {
-    if (chain.length >= DIGITS_MIN) {
-      addNumbers(parts, plain, chain, index);
+  for (const chain of plain.matchAll(CHAIN)) {
+    if (chain[0].length >= KNOWN_MIN) {
+      addNumbers(parts, plain, chain, known);
     }
   }
   if (parts.length === 0) {
@@ -179,9 +192,21 @@ function editsIn(view: View): readonly Edit[] {
 
 /**
  * Finds the card numbers of a text: 13 to 19 digits of any script that pass Luhn and lie in the range of a network, in whole
- * groups with single spaces or dashes between, in no notation, in `own` or in `all`. Each is replaced by its digits as `*`; a
- * number of JSON within the text becomes a text. Takes time linear in the length.
+ * groups with single spaces or dashes between, in no notation, in `own` or in `all`; and those with the digits of `known` ones.
+ * Each is replaced by its digits as `*`; a number of JSON within the text becomes a text. Takes time linear in the length.
  */
-export function findNumbers(text: string, own: Notations, all: Notations): readonly Edit[] {
-  return viewsOf(text, own, all).flatMap(editsIn);
+export function findNumbers(
+  text: string,
+  own: Notations,
+  all: Notations,
+  known: ReadonlySet<string>,
+): readonly Edit[] {
+  return viewsOf(text, own, all).flatMap((view) => editsIn(view, known));
+}
+
+/** The digits of numbers that are not found by their check digit and network. */
+export function knownNumbers(numbers: readonly string[]): ReadonlySet<string> {
+  const isFound = (digits: string): boolean =>
+    digits.length >= DIGITS_MIN && passesLuhn(digits) && cardBrand(digits) !== undefined;
+  return new Set(numbers.map(onlyDigits).filter((digits) => !isFound(digits)));
 }

@@ -29,6 +29,12 @@ interface Stray extends Edit {
   readonly code: Extract<ErrorCode, 'card_not_extracted' | 'code_not_extracted'>;
 }
 
+/** The rules, and the digits of extracted numbers that are found by no check digit. */
+export interface Strictness {
+  readonly rules: Rules;
+  readonly known: ReadonlySet<string>;
+}
+
 /** How errors name places of a text, and the steps that they may show. */
 interface Place {
   readonly name: 'body' | 'query' | 'header' | 'path';
@@ -162,8 +168,13 @@ function isSecret(role: Candidate['role']): boolean {
   return role === 'cvv' || role === 'secret';
 }
 
-function foundStrays(text: string, own: Notations, all: Notations): readonly Stray[] {
-  return findNumbers(text, own, all).map((edit) => ({ ...edit, code: 'card_not_extracted' }));
+function foundStrays(
+  text: string,
+  own: Notations,
+  all: Notations,
+  known: ReadonlySet<string>,
+): readonly Stray[] {
+  return findNumbers(text, own, all, known).map((edit) => ({ ...edit, code: 'card_not_extracted' }));
 }
 
 /** A number of JSON as a whole: its quotes make a text of it. */
@@ -185,7 +196,11 @@ function inexactStray({ value, start, end, quote }: Leaf): readonly Stray[] {
 }
 
 /** The parts of a text that comments or the like split which are a number or a code, as a reader joins it. */
-function splitParts(text: string, name: string): readonly Pick<Stray, 'start' | 'end' | 'code'>[] {
+function splitParts(
+  text: string,
+  name: string,
+  known: ReadonlySet<string>,
+): readonly Pick<Stray, 'start' | 'end' | 'code'>[] {
   const value = text.trim();
   const whole = { start: 0, end: text.length };
   const named = cardRole(name);
@@ -196,12 +211,12 @@ function splitParts(text: string, name: string): readonly Pick<Stray, 'start' | 
   if (isStrong && named.role === 'number' && isCardNumber(value)) {
     return [{ ...whole, code: 'card_not_extracted' }];
   }
-  return foundStrays(text, [], OF_HEADER);
+  return foundStrays(text, [], OF_HEADER, known);
 }
 
-function splitStrays(pieces: readonly Leaf[], text: string): readonly Stray[] {
+function splitStrays(pieces: readonly Leaf[], text: string, known: ReadonlySet<string>): readonly Stray[] {
   const joined = joinedPieces(pieces);
-  const parts = splitParts(joined, pieces[0]?.branch.name ?? '');
+  const parts = splitParts(joined, pieces[0]?.branch.name ?? '', known);
   const isStray = new Uint8Array(parts.length === 0 ? 0 : joined.length);
   for (const { start, end } of parts) {
     isStray.fill(1, start, end);
@@ -250,7 +265,7 @@ export function strictBody(
   document: Document,
   candidates: readonly Candidate[],
   extracted: readonly Edit[],
-  rules: Rules,
+  { rules, known }: Strictness,
 ): readonly Edit[] {
   const { text, leaves, format, split } = document;
   const free = blanked(text, [...extracted, ...allowedPlaces(document, rules)]);
@@ -258,9 +273,9 @@ export function strictBody(
   const isWhole = ({ start, end }: Leaf): boolean => free.slice(start, end) === text.slice(start, end);
   const strays = [
     ...namedStrays(candidates, format === 'form', isFree),
-    ...foundStrays(free, OWN[format], ALL[format]).map((stray) => asLiteral(stray, leaves, text)),
+    ...foundStrays(free, OWN[format], ALL[format], known).map((stray) => asLiteral(stray, leaves, text)),
     ...leaves.filter(({ isInexact, start }) => isInexact === true && isFree(start)).flatMap(inexactStray),
-    ...split.filter((pieces) => pieces.every(isWhole)).flatMap((pieces) => splitStrays(pieces, text)),
+    ...split.filter((pieces) => pieces.every(isWhole)).flatMap((pieces) => splitStrays(pieces, text, known)),
   ];
   const stepsAt = (at: number): readonly string[] => {
     const leaf = leafAt(leaves, at);
@@ -314,18 +329,22 @@ interface Part {
 }
 
 /** Checks a query or the value of a header; with `mask` returns it without numbers and codes. */
-function strictPart({ text, leaves, name, own, all }: Part, steps: Place['stepsAt'], rules: Rules): string {
+function strictPart(
+  { text, leaves, name, own, all }: Part,
+  steps: Place['stepsAt'],
+  { rules, known }: Strictness,
+): string {
   const allowed = leaves.filter(({ field }) => field !== undefined && isAllowed(name, field, rules));
   const free = blanked(text, allowed);
   const isFree = (at: number): boolean => free.charCodeAt(at) === text.charCodeAt(at);
   const named = namedStrays(candidatesIn(leaves, text, 'members'), name === 'query', isFree);
-  const strays = [...named, ...foundStrays(free, own, all)];
+  const strays = [...named, ...foundStrays(free, own, all, known)];
   return editText(text, settle(strays, { name, stepsAt: steps }, rules));
 }
 
 /** Checks a query, which begins with its question mark, as {@link strictBody} checks a body. */
-export function strictQuery(query: string, rules: Rules): string {
-  if (rules.strict === false || query.length <= 1) {
+export function strictQuery(query: string, strictness: Strictness): string {
+  if (strictness.rules.strict === false || query.length <= 1) {
     return query;
   }
   const text = query.slice(1);
@@ -334,20 +353,21 @@ export function strictQuery(query: string, rules: Rules): string {
     const field = leafAt(leaves, at)?.field;
     return field === undefined ? [] : [field];
   };
-  return `?${strictPart({ text, leaves, name: 'query', own: OWN.form, all: ALL.form }, stepsAt, rules)}`;
+  return `?${strictPart({ text, leaves, name: 'query', own: OWN.form, all: ALL.form }, stepsAt, strictness)}`;
 }
 
 /** Checks a path. */
-export function strictPath(path: string, rules: Rules): string {
+export function strictPath(path: string, { rules, known }: Strictness): string {
   if (rules.strict === false || rules.allow.some((allowed) => isPathOf(allowed, ['path']))) {
     return path;
   }
-  const strays = foundStrays(path, OF_PATH, OF_PATH);
+  const strays = foundStrays(path, OF_PATH, OF_PATH, known);
   return editText(path, settle(strays, { name: 'path', stepsAt: () => [] }, rules));
 }
 
 /** Checks headers: their values, and the pairs of cookies. */
-export function strictHeaders(headers: HeaderEntries, rules: Rules): HeaderEntries {
+export function strictHeaders(headers: HeaderEntries, strictness: Strictness): HeaderEntries {
+  const { rules } = strictness;
   if (rules.strict === false) {
     return headers;
   }
@@ -359,6 +379,6 @@ export function strictHeaders(headers: HeaderEntries, rules: Rules): HeaderEntri
     const value: Leaf = { name, branch: ROOT, value: text, start: 0, end: text.length };
     const leaves = isCookie ? pairLeaves(text, ';', COOKIE_NOTATION) : cardRole(name) === null ? [] : [value];
     const part = { text, leaves, name: 'header', own: OF_PATH, all: OF_HEADER } as const;
-    return [name, strictPart(part, () => [name], rules)];
+    return [name, strictPart(part, () => [name], strictness)];
   });
 }

@@ -40,6 +40,11 @@ const BODIES: readonly (readonly [what: string, type: string, body: string])[] =
   ['codes', JSON_TYPE, `[${fill('{"cvv":"123"},')}1]`],
   ['digits', JSON_TYPE, `"${fill('4')}"`],
   ['single digits', JSON_TYPE, `"${fill('4 ')}"`],
+  [
+    'single digits beside a number without a check digit',
+    JSON_TYPE,
+    `{"a":["501800000008"],"x":"${fill('5 ')}"}`,
+  ],
   ['digits with dots', JSON_TYPE, `"${fill('4.')}"`],
   ['hexadecimal digits', JSON_TYPE, `"${fill(`${VISA}a`)}"`],
   ['digits with signs that are not seen', JSON_TYPE, `"${fill('4\u200b')}"`],

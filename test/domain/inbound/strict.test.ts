@@ -137,6 +137,24 @@ describe('a card number outside of the paths', () => {
     );
   });
 
+  test('digits of an extracted number count without a check digit', () => {
+    for (const number of ['4111111111111112', '501800000008', '9999 0000 1111 2222 333']) {
+      const digits = number.replaceAll(' ', '');
+      const sent = `{"card":{"number":"${number}"},"copy":"(${digits})"}`;
+      expect(refusal(sent, RULES)).toBe('card_not_extracted body.*');
+      expect(run(sent, MASK).body).toBe(`{"card":{"number":"tok1"},"copy":"(${'*'.repeat(digits.length)})"}`);
+      const message = { query: `?id=${digits}`, path: `/${digits}`, headers: [['X-Id', digits]] } as const;
+      expect(run(`{"card":{"number":"${number}"}}`, MASK, message)).toMatchObject({
+        query: `?id=${'*'.repeat(digits.length)}`,
+        path: `/${'*'.repeat(digits.length)}`,
+        headers: [['X-Id', '*'.repeat(digits.length)]],
+      });
+    }
+    expect(refusal('{"copy":"501800000008"}', RULES)).toBe('passed');
+    const longer = '{"card":{"number":"501800000008"},"copy":"15018000000081"}';
+    expect(refusal(longer, RULES)).toBe('passed');
+  });
+
   test.each<[string, Partial<InboundMessage>]>([
     ['a body', { body: Buffer.from(`{"card":{"number":"${VISA}"},"copy":"${VISA}"}`) }],
     ['a path', { path: `/${VISA}` }],
