@@ -1,5 +1,6 @@
 /** What of a request arrives at the merchant, and what the sender sees of the reply. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
+import { VaultError } from '../../server/core/errors.ts';
 import type { Answer } from '../helpers/clients.ts';
 import {
   connectInbound,
@@ -8,6 +9,7 @@ import {
   newInbound,
   sendThrough,
 } from '../helpers/inbound.ts';
+import { openProxyVault } from '../helpers/proxy.ts';
 import { openProxySetting } from '../helpers/proxy-setting.ts';
 import { SILENT } from '../helpers/third-party.ts';
 
@@ -164,6 +166,42 @@ describe('a request', () => {
     for (const answer of answers) {
       expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
     }
+  });
+});
+
+describe('nothing is forwarded', () => {
+  const others = Array.from({ length: 20 }, (_, n) => `{"n":"40000000000${String(n).padStart(5, '0')}"}`);
+  const body = `{"g":[{"n":"${NUMBER}"},${others.join()}]}`;
+  const extract = [{ number: 'g[*].n' }];
+
+  test('unless all is stored', async () => {
+    const inbound = await newInbound(account, { connection: shop, extract });
+    const path = freshPath();
+    const { itemStore } = vault.opened.stores;
+    const write = itemStore.writeMany.bind(itemStore);
+    let writes = 0;
+    const failing = spyOn(itemStore, 'writeMany').mockImplementation((...args) => {
+      writes += 1;
+      return writes === 2 ? Promise.reject(new VaultError('store_unavailable')) : write(...args);
+    });
+    const answer = await send(path, { body }, inbound);
+    expect(answer.outcome).toBe('503 store_unavailable');
+    expect(answer.headers.get('retry-after')).not.toBeNull();
+    failing.mockRestore();
+    expect(party.calls(path)).toEqual([]);
+    expect((await send(path, { body }, inbound)).headers.get('x-vault-stored')).toBe('21');
+  });
+
+  test('with a published test number in production', async () => {
+    const strict = await openProxyVault({ environment: 'production' });
+    const owner = await strict.account();
+    await owner.key('u');
+    const inbound = await newInbound(owner, { connection: await connectInbound(owner, party), extract });
+    const path = freshPath();
+    const refused = await sendThrough(strict.handle, inbound, path, { body });
+    await strict.close();
+    expect(refused.outcome).toBe('400 test_card');
+    expect(party.calls(path)).toEqual([]);
   });
 });
 
