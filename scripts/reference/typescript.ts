@@ -46,8 +46,6 @@ const SDK_CALLS: Readonly<Record<string, readonly string[]>> = {
   readRecovery: ['keys.recovery.read'],
   deleteRecovery: ['keys.recovery.remove'],
   recoverKey: ['keys.recover'],
-  resealKey: ['keys.reseal'],
-  readReseal: ['keys.resealProgress'],
   createInbound: ['inbound.create'],
   listInbounds: ['inbound.list'],
   readInbound: ['inbound.get'],
