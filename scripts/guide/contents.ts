@@ -92,6 +92,7 @@ const DECISIONS = [
   page('decisions/stored-at.md', 'Time of storing', 'Why stored_at never repeats'),
   page('decisions/ticks.md', 'Ticks', 'How requests share readings and writes of Redis'),
   page('decisions/usage-counts.md', 'Usage counts', 'How requests are counted once, with what they do'),
+  page('decisions/inbound-messages.md', 'Messages through an inbound', 'Why they are edited in place'),
   page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),
   page('decisions/warm-blobs.md', 'Unlocked keys', 'Where they are kept'),
   page('decisions/sdk-package.md', 'Package of the SDK', 'Why it comes from the vault'),

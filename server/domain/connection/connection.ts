@@ -251,7 +251,8 @@ export function readConnection(
 
 /** The public part of a connection: no header values and no signing key. */
 export function showConnection(id: string, connection: Connection): ShownConnection {
-  const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs, rules, reply, inbound } = connection;
+  const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs, rules, reply, inbound } =
+    connection;
   return {
     id,
     base_url: baseUrl,
