@@ -154,6 +154,12 @@ export const CONTENTS: readonly Group[] = [
         'Orders from a marketplace',
         'Your server gets tokens, and never a card',
       ),
+      page('recipes/a-checkout-of-an-app.md', 'A checkout of an app', 'Its form comes with a token'),
+      page(
+        'recipes/bookings-that-are-pulled.md',
+        'Bookings that are pulled',
+        'A reply with cards becomes one with tokens',
+      ),
       page('recipes/rotate-a-passphrase.md', 'Rotate a passphrase', 'While your servers go on reading'),
       page(
         'recipes/a-credential-for-each-program.md',

@@ -40,8 +40,8 @@ export interface InboundCalls {
    * Creates an inbound and returns its secret, this once. With `id` and `secret` of before it is made again, also after a change of
    * the passphrase has stopped it. The call is retried only if the service has rejected the request without any effect.
    * @see /guide/inbound
-   * @throws `connection_not_found`, `not_allowed`, `destination_refused`, `metadata_sensitive`, `endpoint_exists`,
-   * `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @throws `connection_not_found`, `destination_refused`, `metadata_sensitive`, `endpoint_exists`, `passphrase_wrong`,
+   * `key_not_found`, `key_changed`
    * @example
    * const { url, secret } = await client.inbound.create({
    *   key: 'customers',
