@@ -385,6 +385,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/inbound": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List inbounds
+         * Lists the inbounds of the account with their settings, without their secrets. Expired ones are listed until the vault removes them, a day later.
+         *
+         *     A credential needs the scope `capture:write`.
+         */
+        get: operations["listInbounds"];
+        put?: never;
+        /**
+         * Create an inbound
+         * Creates a URL for senders such as partners and apps: what they send there goes on to the connection, with a token in the place of each card, which is stored under the key. With `id` and `secret` of before an inbound is made again, also one that a change of the passphrase has stopped, so that its senders keep their secret. A credential needs the scopes `capture:write` and `proxy:send`.
+         *
+         *     A credential needs the scope `capture:write`.
+         */
+        post: operations["createInbound"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/inbound/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an inbound
+         * Returns the settings of one inbound, without its secret.
+         *
+         *     A credential needs the scope `capture:write`.
+         */
+        get: operations["readInbound"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an inbound
+         * Deletes an inbound at once and releases its id. Cards that it has stored are kept.
+         *
+         *     A credential needs the scope `capture:write`.
+         */
+        delete: operations["deleteInbound"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/inbound/{id}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Send a request through an inbound (GET)
+         * Stores the cards of the request under the key of the inbound, and sends the request once to the third party of its connection, with their tokens in their places and with the headers of the connection. Nothing is sent if anything cannot be stored. The body is JSON, a form or XML; it may be empty. The reply is that of the third party, with `X-Vault-Stored`, the number of tokens; a redirection within the connection points to the inbound.
+         */
+        get: operations["inboundGet"];
+        /**
+         * Send a request through an inbound (PUT)
+         * Stores the cards of the request under the key of the inbound, and sends the request once to the third party of its connection, with their tokens in their places and with the headers of the connection. Nothing is sent if anything cannot be stored. The body is JSON, a form or XML; it may be empty. The reply is that of the third party, with `X-Vault-Stored`, the number of tokens; a redirection within the connection points to the inbound.
+         */
+        put: operations["inboundPut"];
+        /**
+         * Send a request through an inbound (POST)
+         * Stores the cards of the request under the key of the inbound, and sends the request once to the third party of its connection, with their tokens in their places and with the headers of the connection. Nothing is sent if anything cannot be stored. The body is JSON, a form or XML; it may be empty. The reply is that of the third party, with `X-Vault-Stored`, the number of tokens; a redirection within the connection points to the inbound.
+         */
+        post: operations["inboundPost"];
+        /**
+         * Send a request through an inbound (DELETE)
+         * Stores the cards of the request under the key of the inbound, and sends the request once to the third party of its connection, with their tokens in their places and with the headers of the connection. Nothing is sent if anything cannot be stored. The body is JSON, a form or XML; it may be empty. The reply is that of the third party, with `X-Vault-Stored`, the number of tokens; a redirection within the connection points to the inbound.
+         */
+        delete: operations["inboundDelete"];
+        /**
+         * Send a request through an inbound (OPTIONS)
+         * Stores the cards of the request under the key of the inbound, and sends the request once to the third party of its connection, with their tokens in their places and with the headers of the connection. Nothing is sent if anything cannot be stored. The body is JSON, a form or XML; it may be empty. The reply is that of the third party, with `X-Vault-Stored`, the number of tokens; a redirection within the connection points to the inbound.
+         */
+        options: operations["inboundOptions"];
+        head?: never;
+        /**
+         * Send a request through an inbound (PATCH)
+         * Stores the cards of the request under the key of the inbound, and sends the request once to the third party of its connection, with their tokens in their places and with the headers of the connection. Nothing is sent if anything cannot be stored. The body is JSON, a form or XML; it may be empty. The reply is that of the third party, with `X-Vault-Stored`, the number of tokens; a redirection within the connection points to the inbound.
+         */
+        patch: operations["inboundPatch"];
+        trace?: never;
+    };
     "/retrieve/iframe": {
         parameters: {
             query?: never;
@@ -782,35 +878,35 @@ export interface paths {
         };
         /**
          * Send a request on (GET)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.
          *
          *     A credential needs the scope `proxy:send`.
          */
         get: operations["relayGet"];
         /**
          * Send a request on (PUT)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.
          *
          *     A credential needs the scope `proxy:send`.
          */
         put: operations["relayPut"];
         /**
          * Send a request on (POST)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.
          *
          *     A credential needs the scope `proxy:send`.
          */
         post: operations["relayPost"];
         /**
          * Send a request on (DELETE)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.
          *
          *     A credential needs the scope `proxy:send`.
          */
         delete: operations["relayDelete"];
         /**
          * Send a request on (OPTIONS)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -818,7 +914,7 @@ export interface paths {
         head?: never;
         /**
          * Send a request on (PATCH)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -1670,7 +1766,7 @@ export interface components {
              * The origin: the account itself, an endpoint, a request to a third party, or a form.
              * @enum {string}
              */
-            source: "vault" | "capture" | "retrieve" | "proxy" | "form";
+            source: "vault" | "capture" | "retrieve" | "proxy" | "form" | "inbound";
             /**
              * `ok`, or the code of the error with which the attempt was refused; `unknown` for a code of a later version of the vault.
              * @example ok
@@ -1738,7 +1834,7 @@ export interface components {
              * The origin: the account itself, an endpoint, a request to a third party, or a form.
              * @enum {string}
              */
-            source: "vault" | "capture" | "retrieve" | "proxy" | "form";
+            source: "vault" | "capture" | "retrieve" | "proxy" | "form" | "inbound";
             /**
              * `ok`, or the code of the error with which the attempt was refused; `unknown` for a code of a later version of the vault.
              * @example ok
@@ -2205,6 +2301,229 @@ export interface components {
              */
             reference?: string;
         };
+        /** Where cards are. Values belong to the number with which they share their `[*]`. */
+        InboundSource: {
+            /**
+             * The path of the card number. A path has steps joined by dots: the name of a member, `*` for any name, with `[0]` or `[*]` behind it for items of a list. In XML a step is the name of an element, `@name` an attribute; in a form a path is one name.
+             * @example guests[*].card.number
+             */
+            number: string;
+            /**
+             * The path of its verification code.
+             * @example guests[*].card.cvc
+             */
+            code?: string;
+            /**
+             * Paths of more values that the item gets, under the last names of their paths, or by the names that the item gets.
+             * @example [
+             *       "guests[*].card.expiry"
+             *     ]
+             */
+            include?: string[] | {
+                [key: string]: string;
+            };
+            /**
+             * The path of the reference of its item. Default: the id of the inbound.
+             * @example guests[*].id
+             */
+            reference?: string;
+        };
+        /** Where requests go, and where their cards are. */
+        CreateInbound: {
+            /**
+             * The id of the inbound, unique over all accounts and kinds of endpoints. Random if omitted.
+             * @example customers-2026
+             */
+            id?: string;
+            /**
+             * The secret of the inbound before that had this id: it is made again, and its senders need not change. Random if omitted.
+             * @example vcs1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
+             */
+            secret?: string;
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
+            /**
+             * The id of the connection that requests are forwarded through; it must have `inbound`.
+             * @example customers-2026
+             */
+            connection: string;
+            /**
+             * Where the cards of a message are; `cards`: wherever the vault recognises one.
+             * @example [
+             *       {
+             *         "number": "card.number",
+             *         "code": "card.cvc",
+             *         "include": [
+             *           "card.expiry"
+             *         ],
+             *         "reference": "order.id"
+             *       }
+             *     ]
+             */
+            extract: components["schemas"]["InboundSource"][] | "cards";
+            /**
+             * Paths of values that may look like a number or a code and are none.
+             * @example [
+             *       "order.barcode"
+             *     ]
+             */
+            allow?: string[];
+            /**
+             * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Not `uuid`: a repeat must get the same tokens. Default: the preference `default_algorithm`, or `full`.
+             * @example full
+             */
+            algorithm?: string;
+            /**
+             * The lifetime of its items, such as `P90D`, at most 10 years. Default: no end.
+             * @example P90D
+             */
+            ttl?: string;
+            /**
+             * Texts that listings show without the passphrase, of each of its items: names of `[A-Za-z0-9_.-]{1,40}`, no card numbers.
+             * @example {
+             *       "channel": "marketplace"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /**
+             * What happens to numbers and codes elsewhere in a request: `true` refuses it, `mask` replaces the digits, `false` lets them pass. Default: `true`.
+             * @example mask
+             */
+            strict?: boolean | "mask";
+            /**
+             * The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.
+             * @example 20/m
+             */
+            rate?: string;
+            /**
+             * The addresses that it may be used from; any if omitted.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            ips?: string[];
+            /**
+             * Its lifetime: a duration such as `12h` or `P90D`, at most 10 years. Default: unlimited.
+             * @example P90D
+             */
+            expires_in?: string;
+        };
+        /** A new inbound with its secret. */
+        InboundWithSecret: {
+            /**
+             * The id of the inbound, unique over all accounts and kinds of endpoints.
+             * @example customers-2026
+             */
+            id: string;
+            /**
+             * The path of the inbound, to which senders append theirs.
+             * @example /v1/inbound/marketplace
+             */
+            url: string;
+            /**
+             * The secret, sent as `X-Vault-Capture-Secret`, as `Authorization: Bearer …`, or as the password of Basic. Only the reply to its creation contains it; the vault does not store it.
+             * @example vcs1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
+             */
+            secret: string;
+            /** When the inbound expires, to the second; null if it never does. */
+            expires_at: string | null;
+        };
+        /** An inbound, without its secret. */
+        Inbound: {
+            /**
+             * The id of the inbound, unique over all accounts and kinds of endpoints.
+             * @example customers-2026
+             */
+            id: string;
+            /**
+             * The path of the inbound, to which senders append theirs.
+             * @example /v1/inbound/marketplace
+             */
+            url: string;
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The id of the connection that requests are forwarded through; it must have `inbound`.
+             * @example customers-2026
+             */
+            connection: string;
+            /**
+             * Where the cards of a message are; `cards`: wherever the vault recognises one.
+             * @example [
+             *       {
+             *         "number": "card.number",
+             *         "code": "card.cvc",
+             *         "include": [
+             *           "card.expiry"
+             *         ],
+             *         "reference": "order.id"
+             *       }
+             *     ]
+             */
+            extract: components["schemas"]["InboundSource"][] | "cards";
+            /**
+             * Paths of values that may look like a number or a code and are none.
+             * @example [
+             *       "order.barcode"
+             *     ]
+             */
+            allow?: string[];
+            /**
+             * How its tokens are made.
+             * @example full
+             */
+            algorithm: string;
+            /**
+             * The lifetime of its items, such as `P90D`, at most 10 years. Default: no end.
+             * @example P90D
+             */
+            ttl?: string;
+            /**
+             * Texts that listings show without the passphrase, of each of its items: names of `[A-Za-z0-9_.-]{1,40}`, no card numbers.
+             * @example {
+             *       "channel": "marketplace"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /**
+             * What happens to numbers and codes elsewhere in a request: `true` refuses it, `mask` replaces the digits, `false` lets them pass. Default: `true`.
+             * @example mask
+             */
+            strict: boolean | "mask";
+            /**
+             * The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.
+             * @example 20/m
+             */
+            rate?: string;
+            /**
+             * The addresses that it may be used from; any if omitted.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            ips?: string[];
+            /** When the inbound expires, to the second; null if it never does. */
+            expires_at: string | null;
+            /** Whether it can no longer be used: it has expired, or the passphrase of the key has changed. */
+            expired: boolean;
+        };
+        /** In ascending order of user, then id. */
+        InboundList: components["schemas"]["Inbound"][];
         FormAdditionalField: {
             /**
              * The member name in the stored object. It must differ from the names of the form's own fields.
@@ -3232,6 +3551,11 @@ export interface components {
             rules?: string[];
             /** Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
             reply?: string[];
+            /**
+             * Whether inbounds may forward requests through the connection. Setting it needs `vault:read` and unmasked output; a replacement without these rights keeps it. Default: `false`.
+             * @example true
+             */
+            inbound?: boolean;
         };
         /** How requests are signed, without the key. */
         ShownSign: {
@@ -3287,6 +3611,11 @@ export interface components {
             /** Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
             reply?: string[];
             /**
+             * Inbounds may forward requests through it.
+             * @constant
+             */
+            inbound?: true;
+            /**
              * When the connection was created.
              * @example 2026-01-31T12:00:00.123Z
              */
@@ -3335,6 +3664,11 @@ export interface components {
             rules?: string[];
             /** Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
             reply?: string[];
+            /**
+             * Whether inbounds may forward requests through the connection. Setting it needs `vault:read` and unmasked output; a replacement without these rights keeps it. Default: `false`.
+             * @example true
+             */
+            inbound?: boolean;
         };
         CreateCsr: {
             /**
@@ -3612,11 +3946,11 @@ export interface components {
         /** Something that somebody has to renew. */
         Expiring: {
             /**
-             * `certificate`: a client certificate; `connection_certificate`: the one that a connection names; `credential`: an API credential; `capture` and `retrieve`: an endpoint that was made for more than 7 days; `tls`: the certificate of the server itself.
+             * `certificate`: a client certificate; `connection_certificate`: the one that a connection names; `credential`: an API credential; `capture`, `retrieve` and `inbound`: an endpoint that was made for more than 7 days; `tls`: the certificate of the server itself.
              * @example connection_certificate
              * @enum {string}
              */
-            kind: "certificate" | "credential" | "capture" | "retrieve" | "connection_certificate" | "tls";
+            kind: "certificate" | "credential" | "capture" | "retrieve" | "inbound" | "connection_certificate" | "tls";
             /**
              * The identifier: of the connection for `connection_certificate`, `server` for `tls`.
              * @example psp
@@ -3883,7 +4217,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -3906,7 +4240,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -6743,7 +7077,7 @@ export interface operations {
              *
              *     `number_invalid`: The number is not the one that the token of the item stands for. Nothing was stored.
              *
-             *     `charset_unsupported`: The charset of the body is none of UTF-8, UTF-16, ISO-8859-1 and Windows-1252.
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
              *
              *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
              *
@@ -6751,7 +7085,7 @@ export interface operations {
              *
              *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
              *
-             *     `reference_sensitive`: The member that `reference_field` names holds a card number, which no reference may be. Nothing was stored.
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
              *
              *     `sealing_required`: This endpoint only takes sealed bodies.
              *
@@ -7805,6 +8139,1682 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listInbounds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List inbounds */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboundList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createInbound: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateInbound"];
+            };
+        };
+        responses: {
+            /** Create an inbound */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboundWithSecret"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_exists`: This endpoint id is already in use.
+             *
+             *     `key_changed`: Another request changed the key at the same time.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readInbound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read an inbound */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Inbound"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_not_found`: The endpoint does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteInbound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete an inbound */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_not_found`: The endpoint does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inboundGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request through an inbound (GET) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
+             *     `content_type_unsupported`: The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
+             *
+             *     `card_not_extracted`: A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `code_not_extracted`: A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
+             *
+             *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `connection_closed`: The connection was closed before the request had any effect.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `redirect_refused`: The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inboundPut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request through an inbound (PUT) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
+             *     `content_type_unsupported`: The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
+             *
+             *     `card_not_extracted`: A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `code_not_extracted`: A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
+             *
+             *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `connection_closed`: The connection was closed before the request had any effect.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `redirect_refused`: The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inboundPost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request through an inbound (POST) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
+             *     `content_type_unsupported`: The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
+             *
+             *     `card_not_extracted`: A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `code_not_extracted`: A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
+             *
+             *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `connection_closed`: The connection was closed before the request had any effect.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `redirect_refused`: The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inboundDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request through an inbound (DELETE) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
+             *     `content_type_unsupported`: The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
+             *
+             *     `card_not_extracted`: A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `code_not_extracted`: A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
+             *
+             *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `connection_closed`: The connection was closed before the request had any effect.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `redirect_refused`: The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inboundOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request through an inbound (OPTIONS) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
+             *     `content_type_unsupported`: The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
+             *
+             *     `card_not_extracted`: A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `code_not_extracted`: A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
+             *
+             *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `connection_closed`: The connection was closed before the request had any effect.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `redirect_refused`: The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inboundPatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The id of the inbound.
+                 * @example customers-2026
+                 */
+                id: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request through an inbound (PATCH) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
+             *     `content_type_unsupported`: The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.
+             *
+             *     `charset_unsupported`: The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.
+             *
+             *     `track_data_refused`: The body contains data of a magnetic stripe, which is never stored. Nothing was stored.
+             *
+             *     `card_not_extracted`: A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `code_not_extracted`: A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.
+             *
+             *     `reference_sensitive`: The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.
+             *
+             *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             *
+             *     `connection_closed`: The connection was closed before the request had any effect.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `redirect_refused`: The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11960,6 +13970,16 @@ export interface operations {
                     "application/json": components["schemas"]["RelayError"];
                 };
             };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayError"];
+                };
+            };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
@@ -12009,6 +14029,8 @@ export interface operations {
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
              *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -12168,6 +14190,16 @@ export interface operations {
                     "application/json": components["schemas"]["RelayError"];
                 };
             };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayError"];
+                };
+            };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
@@ -12217,6 +14249,8 @@ export interface operations {
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
              *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -12376,6 +14410,16 @@ export interface operations {
                     "application/json": components["schemas"]["RelayError"];
                 };
             };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayError"];
+                };
+            };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
@@ -12425,6 +14469,8 @@ export interface operations {
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
              *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -12584,6 +14630,16 @@ export interface operations {
                     "application/json": components["schemas"]["RelayError"];
                 };
             };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayError"];
+                };
+            };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
@@ -12633,6 +14689,8 @@ export interface operations {
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
              *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -12792,6 +14850,16 @@ export interface operations {
                     "application/json": components["schemas"]["RelayError"];
                 };
             };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayError"];
+                };
+            };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
@@ -12841,6 +14909,8 @@ export interface operations {
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
              *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {
@@ -13000,6 +15070,16 @@ export interface operations {
                     "application/json": components["schemas"]["RelayError"];
                 };
             };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayError"];
+                };
+            };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
                 headers: {
@@ -13049,6 +15129,8 @@ export interface operations {
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
              *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
+             *     `reply_not_storable`: The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.
              */
             502: {
                 headers: {

@@ -6,6 +6,7 @@ import { type ConnectionCalls, createConnectionCalls } from './calls/connection.
 import { type CredentialCalls, createCredentialCalls } from './calls/credential.ts';
 import { createEventCalls, type EventCalls } from './calls/event.ts';
 import { createFormCalls, type FormCalls } from './calls/form.ts';
+import { createInboundCalls, type InboundCalls } from './calls/inbound.ts';
 import { createJobCalls, type JobCalls } from './calls/job.ts';
 import { createKeyCalls, type KeyCalls } from './calls/key.ts';
 import { createProxyCalls, type ProxyCalls } from './calls/proxy.ts';
@@ -46,6 +47,8 @@ export class Vault {
   readonly capture: CaptureCalls;
   /** Retrieval endpoints, through which others read. */
   readonly retrieve: RetrieveCalls;
+  /** Inbounds, through which others send requests whose cards become tokens. */
+  readonly inbound: InboundCalls;
   /** Hosted forms, in which people type and read. */
   readonly forms: FormCalls;
   /** Rules, which change data on its way in or out. */
@@ -89,6 +92,7 @@ export class Vault {
     this.vault = createVaultCalls(transport, passphrase);
     this.capture = createCaptureCalls(transport, passphrase);
     this.retrieve = createRetrieveCalls(transport, passphrase);
+    this.inbound = createInboundCalls(transport, passphrase, { baseUrl, fetch });
     this.forms = createFormCalls(transport);
     this.rules = createRuleCalls(transport);
     this.proxy = createProxyCalls(transport, passphrase);

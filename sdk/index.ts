@@ -33,6 +33,16 @@ export type {
   TestSubscription,
 } from './calls/event.ts';
 export type { FormCalls } from './calls/form.ts';
+export type {
+  CreateInbound,
+  DeleteInbound,
+  Inbound,
+  InboundAccess,
+  InboundCalls,
+  InboundSource,
+  NewInbound,
+  ReadInbound,
+} from './calls/inbound.ts';
 export type { JobCalls } from './calls/job.ts';
 export type { KeyCalls, ReadReseal, ResealKey, ResealProgress } from './calls/key.ts';
 export type { ProxyCalls } from './calls/proxy.ts';

@@ -12,6 +12,12 @@ const document = buildOpenApi(API, 'https://vault.test');
 
 /** The routes that need no account, and what they need instead. */
 const OPEN: Readonly<Record<string, AuthRule>> = {
+  ...Object.fromEntries(
+    ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map((method) => [
+      `${method} /v1/inbound/{id}/{path}`,
+      'inbound_secret' as const,
+    ]),
+  ),
   'POST /v1/capture/{unique_id}': 'capture_secret',
   'GET /v1/capture/{unique_id}': 'capture_secret',
   'GET /v1/capture/{unique_id}/bin/{digits}': 'capture_secret',
@@ -68,7 +74,7 @@ const BYTES_MAX: readonly (readonly [of: RegExp, bytes: number])[] = [
   [/^\/v1\/(?:vault|vault\/update|capture\/\{unique_id\}|rule|rule\/test)$/, 262_144],
   [/^\/v1\/vault\/batch\/(?:decrypt|delete)$/, 524_288],
   [
-    /^\/v1\/(?:(?:capture|retrieve)\/iframe(?:\/\{form_id\})?|proxy\/(?:post|get|network_token)|relay\/.*)$/,
+    /^\/v1\/(?:(?:capture|retrieve)\/iframe(?:\/\{form_id\})?|proxy\/(?:post|get|network_token)|relay\/.*|inbound\/\{id\}\/.*)$/,
     1_048_576,
   ],
   [/^\/v1\/vault\/batch$/, 8_388_608],
@@ -156,15 +162,16 @@ describe('the SDK', () => {
   });
 
   test('sends an endpoint its secret, and every other route the credentials of the account', () => {
-    const secretOf = { capture_secret: 'capture', retrieve_secret: 'retrieve' } as const;
+    const secretOf: Readonly<Record<AuthRule, 'capture' | 'retrieve' | undefined>> = {
+      ...{ capture_secret: 'capture', retrieve_secret: 'retrieve', inbound_secret: 'capture' },
+      ...{ basic: undefined, public: undefined },
+    };
     // A path in plain words goes before one with a parameter in their place.
     const routes = ROUTES.toSorted((a, b) => Number(a.path.includes('{')) - Number(b.path.includes('{')));
     for (const { request, secret } of Object.values(WIRES)) {
       const route = routes.find((each) => requestsOf(each).test(request));
       const auth = route?.auth ?? 'basic';
-      expect(auth === 'public' && secret === 'none' ? undefined : secret).toBe(
-        auth === 'capture_secret' || auth === 'retrieve_secret' ? secretOf[auth] : undefined,
-      );
+      expect(auth === 'public' && secret === 'none' ? undefined : secret).toBe(secretOf[auth]);
     }
   });
 });

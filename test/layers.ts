@@ -16,7 +16,7 @@ interface Layer {
 
 /** Nouns in the only order in which they may import each other: a later one an earlier one. */
 const NOUNS =
-  'audit account key bin-table certificate connection rule vault export log-heads sink call event job proxy relay form endpoint usage compliance utility installation expiring maintenance backup import'.split(
+  'audit account key bin-table certificate connection rule vault export log-heads sink call event job proxy form endpoint inbound relay usage compliance utility installation expiring maintenance backup import'.split(
     ' ',
   );
 /** A file of a noun whose name, below the noun's folder, fits a pattern. */

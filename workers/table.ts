@@ -6,6 +6,7 @@ import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
 import { EVENT_JOBS } from './jobs/event/jobs.ts';
 import { EXPORT_JOBS } from './jobs/export/jobs.ts';
+import { INBOUND_JOBS } from './jobs/inbound/jobs.ts';
 import { ROOT_JOBS } from './jobs/installation/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
 import { HEADS_JOBS } from './jobs/log-heads/jobs.ts';
@@ -34,4 +35,5 @@ export const JOBS = numberJobs({
   ...RELAY_JOBS,
   ...CONNECTION_JOBS,
   ...EVENT_JOBS,
+  ...INBOUND_JOBS,
 });

@@ -10,6 +10,7 @@ import { createThreadContext, type ThreadData, type ThreadHandlers } from './job
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/handlers.ts';
 import { EVENT_HANDLERS } from './jobs/event/handlers.ts';
 import { EXPORT_HANDLERS } from './jobs/export/handlers.ts';
+import { INBOUND_HANDLERS } from './jobs/inbound/handlers.ts';
 import { ROOT_HANDLERS } from './jobs/installation/handlers.ts';
 import { KEY_HANDLERS } from './jobs/key/handlers.ts';
 import { HEADS_HANDLERS } from './jobs/log-heads/handlers.ts';
@@ -52,6 +53,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...RELAY_HANDLERS,
   ...CONNECTION_HANDLERS,
   ...EVENT_HANDLERS,
+  ...INBOUND_HANDLERS,
 };
 
 await selfTest();

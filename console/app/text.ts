@@ -106,6 +106,7 @@ export const T = {
       credential: 'API credential',
       capture: 'Capture endpoint',
       retrieve: 'Retrieval endpoint',
+      inbound: 'Inbound',
       connection_certificate: 'Client certificate of a connection',
       tls: 'Certificate of the server',
     },

@@ -77,6 +77,7 @@ export const SOURCES: Words<LogEntry['source']> = {
   vault: 'API',
   capture: 'Capture endpoint',
   retrieve: 'Retrieval endpoint',
+  inbound: 'Inbound',
   proxy: 'To a third party',
   form: 'Hosted form',
 };

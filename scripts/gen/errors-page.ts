@@ -13,6 +13,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
   key: 'keys',
   vault: 'stored items',
   capture: 'capture endpoints',
+  inbound: 'inbounds',
   retrieve: 'retrieval endpoints',
   form: 'forms',
   rule: 'rules',

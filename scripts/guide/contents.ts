@@ -92,6 +92,7 @@ const DECISIONS = [
   page('decisions/stored-at.md', 'Time of storing', 'Why stored_at never repeats'),
   page('decisions/ticks.md', 'Ticks', 'How requests share readings and writes of Redis'),
   page('decisions/usage-counts.md', 'Usage counts', 'How requests are counted once, with what they do'),
+  page('decisions/inbound-messages.md', 'Messages through an inbound', 'Why they are edited in place'),
   page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),
   page('decisions/warm-blobs.md', 'Unlocked keys', 'Where they are kept'),
   page('decisions/sdk-package.md', 'Package of the SDK', 'Why it comes from the vault'),
@@ -148,6 +149,17 @@ export const CONTENTS: readonly Group[] = [
         'A link that works once',
         'The first press shows the card, then the link is dead',
       ),
+      page(
+        'recipes/orders-from-a-marketplace.md',
+        'Orders from a marketplace',
+        'Your server gets tokens, and never a card',
+      ),
+      page('recipes/a-checkout-of-an-app.md', 'A checkout of an app', 'Its form comes with a token'),
+      page(
+        'recipes/bookings-that-are-pulled.md',
+        'Bookings that are pulled',
+        'A reply with cards becomes one with tokens',
+      ),
       page('recipes/rotate-a-passphrase.md', 'Rotate a passphrase', 'While your servers go on reading'),
       page(
         'recipes/a-credential-for-each-program.md',
@@ -176,6 +188,7 @@ export const CONTENTS: readonly Group[] = [
       page('guides/import.md', 'Import', 'Store a whole file: CSV, or the export of another vault'),
       page('guides/erase-a-customer.md', 'Erase a customer', 'What goes at once, and what remains'),
       page('guides/capture.md', 'Capture endpoints', 'Let web pages and partners store, without an account'),
+      page('guides/inbound.md', 'Inbounds', 'Requests to your server whose cards become tokens on their way'),
       page('guides/retrieve.md', 'Retrieval endpoints', 'Let others read one item, one customer or one key'),
       page('guides/forms.md', 'Hosted forms', 'Ask people for a card in your page, or show them one'),
       page('guides/elements.md', 'Elements', 'Single fields in a checkout of your own layout'),

@@ -46,6 +46,10 @@ const SDK_CALLS: Readonly<Record<string, readonly string[]>> = {
   readRecovery: ['keys.recovery.read'],
   deleteRecovery: ['keys.recovery.remove'],
   recoverKey: ['keys.recover'],
+  createInbound: ['inbound.create'],
+  listInbounds: ['inbound.list'],
+  readInbound: ['inbound.get'],
+  deleteInbound: ['inbound.delete'],
   createRule: ['rules.create'],
   readRules: ['rules.get', 'rules.list'],
   deleteRule: ['rules.delete'],
@@ -117,6 +121,9 @@ export function programOf(call: Call, examples: SdkExamples): string {
   const { method, path } = call;
   if (path?.startsWith('/v1/relay/')) {
     return `const relay = client.relay('psp', { key: 'customers' });\nconst reply = await relay.fetch('/payments', { method: '${method}' });`;
+  }
+  if (path === '/v1/inbound/{id}/{path}') {
+    return `const sender = client.inbound.sender({ id: 'marketplace', secret });\nconst reply = await sender.fetch('/orders', { method: '${method}' });`;
   }
   const parts = sdkCallsOf(call).flatMap((name) => examples.get(name) ?? []);
   if (parts.length === 0 || parts.length < sdkCallsOf(call).length) {

@@ -13,6 +13,8 @@ export interface RelayOptions {
   readonly user?: string;
   /** The passphrase of that key. */
   readonly passphrase?: string;
+  /** The id of an inbound of the connection: cards of replies are stored by its rules, and come as tokens. */
+  readonly inbound?: string;
 }
 
 /** The target of a request, as `fetch` takes it. Of a whole URL only path and query are used. */
@@ -71,8 +73,8 @@ function restOf(target: RelayTarget): string {
 
 /** A relay through one connection. Throws a VaultError for an empty id. */
 export function createRelay(deps: RelayDeps, connection: string, options: RelayOptions = {}): Relay {
-  checkNames(options, ['key', 'user', 'passphrase']);
-  const { key, user, passphrase = deps.passphrase } = options;
+  checkNames(options, ['key', 'user', 'passphrase', 'inbound']);
+  const { key, user, passphrase = deps.passphrase, inbound } = options;
   const baseUrl = urlOf(baseOf(deps.baseUrl), ['relay', connection]);
   const headers: Record<string, string> = { Authorization: deps.authorization };
   if (key !== undefined) {
@@ -84,6 +86,18 @@ export function createRelay(deps: RelayDeps, connection: string, options: RelayO
   if (passphrase !== undefined) {
     headers['X-Vault-Passphrase'] = encoded(passphrase, 'The passphrase');
   }
+  if (inbound !== undefined) {
+    headers['X-Vault-Inbound'] = inbound;
+  }
+  return createSender(baseUrl, headers, deps.fetch);
+}
+
+/** Sends requests below a URL with these headers, once each. */
+export function createSender(
+  baseUrl: string,
+  headers: Readonly<Record<string, string>>,
+  send: ConnectionOptions['fetch'] = fetch,
+): Relay {
   return {
     baseUrl,
     headers,
@@ -93,7 +107,6 @@ export function createRelay(deps: RelayDeps, connection: string, options: RelayO
       for (const [name, value] of Object.entries(headers)) {
         all.set(name, value);
       }
-      const send = deps.fetch ?? fetch;
       const own = given && {
         method: given.method,
         body: given.body && (await given.arrayBuffer()),

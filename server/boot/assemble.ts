@@ -16,6 +16,7 @@ import { AuditRetention } from '../audit/retention.ts';
 import { AuditStore } from '../audit/store.ts';
 import { AuditVerifier } from '../audit/verifier.ts';
 import { BinStore } from '../bin-table/store.ts';
+import { Forwarder } from '../call/forward.ts';
 import { createRetryPause, createWebhookPause } from '../call/outcome.ts';
 import { CallSender } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
@@ -42,6 +43,10 @@ import { ExpiringStore } from '../expiring/store.ts';
 import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
 import { FormStore } from '../form/store.ts';
+import { InboundCards } from '../inbound/cards.ts';
+import { Inbounds } from '../inbound/inbounds.ts';
+import { InboundReplies } from '../inbound/replies.ts';
+import { InboundUses } from '../inbound/uses.ts';
 import { Roots } from '../installation/roots.ts';
 import { ServerStore } from '../installation/server-store.ts';
 import { InstallationStore } from '../installation/store.ts';
@@ -101,6 +106,7 @@ import { Utility } from '../utility/utility.ts';
 import { AccessListing } from '../vault/access.ts';
 import { Batches } from '../vault/batch/batches.ts';
 import { StoreBatches } from '../vault/batch/store-batch.ts';
+import { BatchWriter } from '../vault/batch/write-batch.ts';
 import { CardMetadataSource } from '../vault/card-metadata.ts';
 import { ItemExpiry } from '../vault/expiry.ts';
 import { VaultTrees } from '../vault/list/list.ts';
@@ -342,14 +348,14 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     now,
   );
   const accessListing = new AccessListing(readingStore, buckets, crypto, keyOpener, cursors);
+  const batchWriter = new BatchWriter(itemStore, limiter, metering, writer);
   const storeBatches = new StoreBatches(
-    itemStore,
     crypto,
     limiter,
-    metering,
     idempotency,
     keyOpener,
     writer,
+    batchWriter,
     settings,
   );
   const batches = new Batches(
@@ -474,22 +480,9 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     randomId,
     now,
   );
-  const relay = new Relay(
-    itemStore,
-    crypto,
-    thirdParties,
-    keyOpener,
-    connections,
-    certificates,
-    reader,
-    rejections,
-    sender,
-    limiter,
-    metering,
-    now,
-  );
+  const forwarder = new Forwarder(crypto, thirdParties, connections, certificates, sender);
 
-  // Forms and endpoints.
+  // Forms, endpoints, and what is forwarded through connections.
   const forms = new HostedForms(formStore, crypto, settings, randomId, now);
   const sealingKeys = new SealingKeys(sealingStore, crypto, now);
   const endpointEvents = new EndpointEvents(endpointStore, receivers);
@@ -529,6 +522,31 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     cards,
     idempotency,
     attempts,
+    now,
+  );
+  const inbounds = new Inbounds(thirdParties, connections, endpoints, randomId, now);
+  const inboundCards = new InboundCards(writer, batchWriter);
+  const inboundUses = new InboundUses(
+    crypto,
+    thirdParties,
+    endpointAuth,
+    inboundCards,
+    forwarder,
+    limiter,
+    metering,
+  );
+  const inboundReplies = new InboundReplies(crypto, keyOpener, endpoints, inboundCards);
+  const relay = new Relay(
+    itemStore,
+    crypto,
+    keyOpener,
+    reader,
+    rejections,
+    sender,
+    forwarder,
+    inboundReplies,
+    limiter,
+    metering,
     now,
   );
   const retrievals = new Retrievals(crypto, rules, reader, trees, endpoints, endpointAuth, metering);
@@ -608,6 +626,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       folding,
       forms,
       idempotency,
+      inbounds,
+      inboundUses,
     },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, reseals, retrievals, rollbacks },

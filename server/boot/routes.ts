@@ -32,6 +32,9 @@ import { FORM_ROUTES } from '../form/routes.ts';
 import type { HttpConfig } from '../http/deps.ts';
 import type { Api } from '../http/openapi/document.ts';
 import type { Route, RouteShape } from '../http/route.ts';
+import type { Inbounds } from '../inbound/inbounds.ts';
+import { INBOUND_ROUTES } from '../inbound/routes.ts';
+import type { InboundUses } from '../inbound/uses.ts';
 import type { JobListing } from '../job/listing.ts';
 import { JOB_ROUTES } from '../job/routes.ts';
 import type { Keys } from '../key/keys.ts';
@@ -79,6 +82,8 @@ export interface RouteServices {
   readonly captures: Captures;
   readonly sealingKeys: SealingKeys;
   readonly retrievals: Retrievals;
+  readonly inbounds: Inbounds;
+  readonly inboundUses: InboundUses;
   readonly rules: Rules;
   readonly certificates: Certificates;
   readonly connections: Connections;
@@ -107,6 +112,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...EXPORT_ROUTES,
   ...CAPTURE_ROUTES,
   ...RETRIEVE_ROUTES,
+  ...INBOUND_ROUTES,
   ...FORM_ROUTES,
   ...KEY_ROUTES,
   ...RESEAL_ROUTES,

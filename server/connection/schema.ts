@@ -60,6 +60,12 @@ const ReplyPaths = Type.Array(
   },
 );
 
+const Inbound = Type.Boolean({
+  description:
+    'Whether inbounds may forward requests through the connection. Setting it needs `vault:read` and unmasked output; a replacement without these rights keeps it. Default: `false`.',
+  examples: [true],
+});
+
 const SIGN = {
   algorithm: Type.Union(
     HMAC_NAMES.map((name) => Type.Literal(name)),
@@ -116,6 +122,7 @@ const SETTINGS = {
   timeout_ms: Type.Optional(TimeoutMs),
   rules: Type.Optional(Rules),
   reply: Type.Optional(ReplyPaths),
+  inbound: Type.Optional(Inbound),
 };
 
 export const CreateConnection = Type.Object(
@@ -150,6 +157,7 @@ export const Connection = Type.Object(
     timeout_ms: Type.Optional(TimeoutMs),
     rules: Type.Optional(Rules),
     reply: Type.Optional(ReplyPaths),
+    inbound: Type.Optional(Type.Literal(true, { description: 'Inbounds may forward requests through it.' })),
     created_at: Timestamp('When the connection was created.'),
     updated_at: Timestamp('When it was created or replaced last.'),
   },

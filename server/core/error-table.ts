@@ -88,7 +88,7 @@ export const ERRORS = defineErrors({
   },
   charset_unsupported: {
     status: 400,
-    text: 'The charset of the body is none of UTF-8, UTF-16, ISO-8859-1 and Windows-1252.',
+    text: 'The charset of the body is none of UTF-8, ISO-8859-1, Windows-1252 and, except at inbounds, UTF-16.',
     advice: 'Send the body in UTF-8, and name another charset in its Content-Type or XML declaration.',
   },
   track_data_refused: {
@@ -97,9 +97,27 @@ export const ERRORS = defineErrors({
     advice:
       'Send number, expiry and holder alone. The vault keeps no full track, not even for a time (PCI DSS 3.3.1.1).',
   },
+  content_type_unsupported: {
+    status: 400,
+    text: 'The body is neither JSON nor a form nor XML. Nothing was stored, and nothing was forwarded.',
+    advice:
+      'Send JSON, `application/x-www-form-urlencoded` or XML to an inbound, and say so in the Content-Type. It takes no `multipart/form-data`.',
+  },
+  card_not_extracted: {
+    status: 400,
+    text: 'A card number is in a place that the inbound does not extract cards from. Nothing was stored, and nothing was forwarded.',
+    advice:
+      'Name the place in `extract` of the inbound, or in `allow` if the digits are no card number there. With `strict` as `mask` the digits are replaced, and the request goes on.',
+  },
+  code_not_extracted: {
+    status: 400,
+    text: 'A verification code is in a place that the inbound does not extract codes from. Nothing was stored, and nothing was forwarded.',
+    advice:
+      'Name the place as `code` in `extract` of the inbound, or in `allow` if it is no code. With `strict` as `mask` the digits are replaced, and the request goes on.',
+  },
   reference_sensitive: {
     status: 400,
-    text: 'The member that `reference_field` names holds a card number, which no reference may be. Nothing was stored.',
+    text: 'The place in the body that gives the reference holds a card number, which no reference may be. Nothing was stored.',
     advice: 'Name a member with an order or customer number, or correct what the sender puts there.',
   },
   sealing_required: {
@@ -484,6 +502,12 @@ export const ERRORS = defineErrors({
     text: 'The reply of the third party cannot be read, or contains no number to derive a token from. Nothing was stored.',
     advice:
       'Check the reply of the third party and its charset, or use `smart_parse`. It received the request and may have processed it.',
+  },
+  redirect_refused: {
+    status: 502,
+    text: 'The third party has redirected the request to a place outside of its connection, where the sender would repeat the card.',
+    advice:
+      'Let the third party answer itself, or redirect below the `base_url` of the connection. It received the request, with tokens, and may have processed it.',
   },
   target_timeout: {
     status: 504,

@@ -39,7 +39,7 @@ export function normalOrigin(text: string): string | undefined {
 const REFERENCE_MAX = 255;
 const NUMBER_MIN = 13;
 const REFERENCE_EXPECTED =
-  'must have a text or an integer of at most 255 characters at the `reference_field` of the endpoint';
+  'must have a text or an integer of at most 255 characters at the path of the reference';
 
 /** True for a text with a number that passes Luhn and lies in the range of a network. */
 function holdsCardNumber(text: string): boolean {

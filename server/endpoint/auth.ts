@@ -10,6 +10,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { parseRate } from '../domain/endpoint.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
+import { isInRanges } from '../domain/text/network.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Rates, UseRate } from '../limits/rates.ts';
 import type { Account, AccountContext, RequestContext } from '../request/context.ts';
@@ -113,6 +114,11 @@ export class EndpointAuth {
       const isLookup = lookupRate !== undefined;
       if (!isLookup && address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
         throw new VaultError('origin_not_allowed');
+      }
+      const ips = policy.inbound?.ips;
+      if (ips !== undefined && !isInRanges(ctx.ip, ips)) {
+        const expected = 'must be one of the addresses that the inbound names';
+        throw new VaultError('not_allowed', { field: 'source_ip', expected });
       }
       // Checked after the secret, so that guesses do not consume the owner's rate limit.
       const rate = this.rates.account(account);

@@ -24,12 +24,34 @@ export interface CreateEndpointInput extends CreateEndpointQuery {
   readonly passphrase: SecretBytes;
 }
 
+/** What a new endpoint is made of. */
+interface NewEndpoint {
+  readonly id: string;
+  readonly passphrase: SecretBytes;
+  readonly policy: Omit<EndpointPolicy, 'kid' | 'gen'>;
+  /** The order of a capture endpoint with a webhook; empty for others. */
+  readonly order?: Uint8Array;
+  /** The secret of an endpoint that is made again, in whose place it comes. */
+  readonly given?: SecretBytes | undefined;
+  /** The place of its id in the request. */
+  readonly field: string;
+}
+
 /** A new endpoint with its secret, shown once. */
 export interface EndpointWithSecret {
   readonly url: string;
   readonly unique_id: string;
   readonly secret: Secret<string>;
   readonly expires_at: string | null;
+}
+
+/** An endpoint with its policy. */
+export interface DescribedEndpoint {
+  readonly id: string;
+  readonly policy: EndpointPolicy;
+  readonly uses: number;
+  /** It has expired or was stopped. */
+  readonly isOver: boolean;
 }
 
 type Kind = EndpointPolicy['kind'];
@@ -86,7 +108,7 @@ export class Endpoints {
     if (expiresAt === undefined) {
       throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
     }
-    const common = {
+    const policy = {
       kind,
       account: account.name,
       user,
@@ -100,6 +122,19 @@ export class Endpoints {
       origins: originsOf(input.origins),
       ...own,
     };
+    return this.make(ctx, { id, passphrase, policy, order, field: 'query.unique_id' });
+  }
+
+  /**
+   * Makes an endpoint with this policy. One with a given secret takes the place of the endpoint that has its id and this secret, also
+   * of a stopped one. Rejects as `create`.
+   */
+  async make(
+    ctx: AccountContext,
+    { id, passphrase, policy: common, order = NO_BYTES, given, field }: NewEndpoint,
+  ): Promise<EndpointWithSecret> {
+    const { kind, user, expiresAt } = common;
+    const before = given && (await this.provenBefore(ctx.account.aid, { id, kind, field }, given));
     const sealed = await this.keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
       // The cached key may be older than a change at another server, however long ago.
       if (!(await this.isStored(key))) {
@@ -108,19 +143,31 @@ export class Endpoints {
       const { aid, kid, gen } = key;
       const params = { aid, kid, gen, id, kind };
       const policy = { ...common, kid, gen };
-      const made = await this.crypto.createEndpoint({ params, blob, passphrase, policy, order });
+      const made = await this.crypto.createEndpoint({ params, blob, passphrase, policy, order, given });
       return made.kind === 'warm_miss' ? made : done({ ...made, key });
     });
     const entry = { kid: sealed.key.kid, kind, nonce: this.randomId(), id };
-    await this.place(entry, sealed, longEnd(common, createdAt));
+    const end = longEnd(common, common.createdAt ?? this.now());
+    await (before === undefined
+      ? this.place(entry, sealed, end, field)
+      : this.placeAgain(entry, sealed, end, before));
     await this.events.requested(ctx, 'endpoint.created', entry);
     ctx.change = { kind: 'endpoint', id, digest: sealed.digest, isGone: false };
-    this.metering.count(ctx, `${kind}_create`);
+    this.metering.count(ctx, kind === 'retrieve' ? 'retrieve_create' : 'capture_create');
     return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
   }
 
   /** Returns the account's endpoints of this kind by key and id, or those of one key if `user` names it. */
   async list(ctx: AccountContext, kind: Kind, user: string | undefined) {
+    return (await this.find(ctx, kind, user)).map(shown);
+  }
+
+  /** Returns the same with their policies. */
+  async find(
+    ctx: AccountContext,
+    kind: Kind,
+    user: string | undefined,
+  ): Promise<readonly DescribedEndpoint[]> {
     const { aid } = ctx.account;
     const kid = user === undefined ? undefined : (await this.keys.find({ aid }, user)).kid;
     const entries = (await this.store.entries(aid)).filter(
@@ -130,8 +177,18 @@ export class Endpoints {
     this.metering.count(ctx, 'list');
     return found
       .filter((endpoint) => endpoint !== undefined)
-      .filter(({ user: ofKey }) => mayUseKey(ctx.account, ofKey))
-      .sort((a, b) => compareTexts(a.user, b.user) || compareTexts(a.unique_id, b.unique_id));
+      .filter(({ policy }) => mayUseKey(ctx.account, policy.user))
+      .sort((a, b) => compareTexts(a.policy.user, b.policy.user) || compareTexts(a.id, b.id));
+  }
+
+  /** Returns an endpoint of the account. Rejects with `endpoint_not_found`, also for one of another kind. */
+  async read(aid: string, kind: Kind, id: string): Promise<DescribedEndpoint> {
+    const stored = isIdentifier(id) ? await this.store.read(id) : undefined;
+    const found = stored?.aid === aid ? await this.described(aid, id, stored) : undefined;
+    if (found?.policy.kind !== kind) {
+      throw new VaultError('endpoint_not_found');
+    }
+    return found;
   }
 
   /**
@@ -141,7 +198,10 @@ export class Endpoints {
   async *ending(aid: string, kind: Kind, from: number, upTo: number) {
     for await (const entries of this.store.ends(aid, kind, from, upTo)) {
       const found = await mapInPieces(this.limiter, aid, entries, (entry) => this.describe(aid, entry));
-      yield found.filter((endpoint) => endpoint !== undefined).filter(({ expired }) => !expired);
+      yield found
+        .filter((endpoint) => endpoint !== undefined)
+        .filter(({ isOver }) => !isOver)
+        .map(shown);
     }
   }
 
@@ -160,7 +220,7 @@ export class Endpoints {
     if (ctx.account.credential !== undefined) {
       const { policy } = stored;
       const { kind, user } = await this.crypto.describeEndpoint({ place: { aid, id }, policy });
-      requireScope(ctx.account, `${kind}:write`);
+      requireScope(ctx.account, kind === 'retrieve' ? 'retrieve:write' : 'capture:write');
       requireKey(ctx.account, user);
     }
     const change = await this.goneChange(id, stored);
@@ -189,10 +249,11 @@ export class Endpoints {
     entry: EndpointEntry,
     { key, policy, wrap }: Sealed,
     end: number | undefined,
+    field: string,
   ): Promise<void> {
     const { aid, gen } = key;
     if (!(await this.store.reserve(entry.id, entry.nonce))) {
-      throw new VaultError('endpoint_exists', { field: 'query.unique_id' });
+      throw new VaultError('endpoint_exists', { field });
     }
     try {
       await this.store.enter(aid, entry, this.now(), gen, end);
@@ -208,35 +269,69 @@ export class Endpoints {
     }
   }
 
+  /** Stores a sealed endpoint in the place of another one, which ends. A change of the passphrase meanwhile stops it. */
+  private async placeAgain(
+    entry: EndpointEntry,
+    { key, policy, wrap }: Sealed,
+    end: number | undefined,
+    before: EndpointEntry,
+  ): Promise<void> {
+    const { aid, gen } = key;
+    await this.store.enter(aid, entry, this.now(), gen, end);
+    if (!(await this.store.replace(entry.id, before.nonce, { nonce: entry.nonce, aid, policy, wrap }))) {
+      await this.store.takeBack(aid, entry);
+      throw new VaultError('overloaded');
+    }
+    await this.store.remove(aid, before);
+    if (!(await this.isStored(key))) {
+      // Its entry may have come after the stop of the others.
+      await this.store.stop(aid, entry);
+      throw new VaultError('key_changed');
+    }
+  }
+
+  /** Returns the endpoint with this id and secret; undefined if there is none. Rejects with `endpoint_exists` for another one. */
+  private async provenBefore(
+    aid: string,
+    { id, kind, field }: { readonly id: string; readonly kind: Kind; readonly field: string },
+    secret: SecretBytes,
+  ): Promise<EndpointEntry | undefined> {
+    const stored = await this.store.read(id);
+    if (stored === undefined) {
+      return undefined;
+    }
+    const { policy, wrap, nonce } = stored;
+    const checking =
+      stored.aid === aid
+        ? this.crypto.checkEndpoint({ place: { aid, id, kind }, policy, wrap, secret })
+        : undefined;
+    const known = checking && (await recover(checking, 'endpoint_refused', undefined));
+    if (known?.kind !== kind) {
+      throw new VaultError('endpoint_exists', { field });
+    }
+    return { kid: known.kid, kind, nonce, id };
+  }
+
   private async rejectChanged(key: KeyHandle): Promise<void> {
     if (!(await this.isStored(key))) {
       throw new VaultError('key_changed');
     }
   }
 
-  /** Describes an endpoint for a list; undefined if it is gone. */
-  private async describe(aid: string, { id, kind, nonce }: EndpointEntry) {
+  /** Describes an endpoint of the directory; undefined if it is gone. */
+  private async describe(aid: string, { id, nonce }: EndpointEntry): Promise<DescribedEndpoint | undefined> {
     const stored = await this.store.read(id);
-    if (stored?.nonce !== nonce) {
-      return undefined;
-    }
-    const policy = await this.crypto.describeEndpoint({ place: { aid, id }, policy: stored.policy });
-    const { user, token, reference, expiresAt, requiresSealed, maxUses, rate, origins } = policy;
-    return {
-      url: urlOf(kind, id),
-      unique_id: id,
-      expires_at: expiryText(expiresAt),
-      user,
-      token,
-      reference,
-      require_sealed: requiresSealed || undefined,
-      max_uses: maxUses,
-      uses: maxUses === undefined ? undefined : stored.uses,
-      rate,
-      origins: origins && [...origins],
-      reference_field: policy.referenceField,
-      expired: !stored.wrap || (expiresAt !== null && expiresAt <= this.now()),
-    };
+    return stored?.nonce === nonce ? this.described(aid, id, stored) : undefined;
+  }
+
+  private async described(
+    aid: string,
+    id: string,
+    { policy: record, wrap, uses }: StoredEndpoint,
+  ): Promise<DescribedEndpoint> {
+    const policy = await this.crypto.describeEndpoint({ place: { aid, id }, policy: record });
+    const { expiresAt } = policy;
+    return { id, policy, uses, isOver: !wrap || (expiresAt !== null && expiresAt <= this.now()) };
   }
 
   /** Returns the directory entry of an endpoint, by its policy, or by search if that does not open. */
@@ -322,6 +417,26 @@ export class Endpoints {
   }
 }
 
+/** An endpoint as its owner sees it. */
+function shown({ id, policy, uses, isOver }: DescribedEndpoint) {
+  const { kind, user, token, reference, expiresAt, requiresSealed, maxUses, rate, origins } = policy;
+  return {
+    url: urlOf(kind, id),
+    unique_id: id,
+    expires_at: expiryText(expiresAt),
+    user,
+    token,
+    reference,
+    require_sealed: requiresSealed || undefined,
+    max_uses: maxUses,
+    uses: maxUses === undefined ? undefined : uses,
+    rate,
+    origins: origins && [...origins],
+    reference_field: policy.referenceField,
+    expired: isOver,
+  };
+}
+
 /** Formats the expiry of an endpoint, ms since 1970; null if it never expires. */
 export function expiryText(ms: number | null): string | null {
   return ms === null ? null : formatExpiry(ms);
@@ -352,6 +467,6 @@ function originsOf(given: readonly string[] | undefined): readonly string[] | un
   return origins?.filter((origin) => origin !== undefined);
 }
 
-function urlOf(kind: Kind, id: string): string {
+export function urlOf(kind: Kind, id: string): string {
   return `/v1/${kind}/${id}`;
 }

@@ -3,18 +3,20 @@ import { DIRECTORY_STEP, DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '.
 import { redisKeys } from '../redis/records/keys.ts';
 import { endpointEntry } from '../redis/records/registry.ts';
 import { scanByScore } from '../redis/records/scan.ts';
-import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText } from '../redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
 import createSealingKeyText from './create-sealing-key-1.lua' with { type: 'text' };
 import endUseText from './end-use-1.lua' with { type: 'text' };
 import giveBackUseText from './give-back-use-1.lua' with { type: 'text' };
 import indexText from './index-endpoint-3.lua' with { type: 'text' };
 import noteEndText from './note-end-2.lua' with { type: 'text' };
+import replaceText from './replace-endpoint-1.lua' with { type: 'text' };
 import stopText from './stop-endpoint-1.lua' with { type: 'text' };
 import takeUseText from './take-use-1.lua' with { type: 'text' };
 import toldUsedUpText from './told-used-up-1.lua' with { type: 'text' };
 import unindexText from './unindex-endpoint-3.lua' with { type: 'text' };
 
 const stop = script(stopText);
+const replace = script(replaceText);
 const index = script(indexText);
 const unindex = script(unindexText);
 const noteEnd = script(noteEndText);
@@ -24,13 +26,19 @@ const giveBackUse = script(giveBackUseText);
 const toldUsedUp = script(toldUsedUpText);
 const createSealingKey = script(createSealingKeyText);
 
+const ENDS_KEYS = {
+  capture: redisKeys.captureEnds,
+  retrieve: redisKeys.retrieveEnds,
+  inbound: redisKeys.inboundEnds,
+};
+
 /** Endpoints that `ends` reads at once. */
 const ENDS_STEP = 64;
 
 /** An entry of the directory: one creation of one endpoint. */
 export interface EndpointEntry {
   readonly kid: string;
-  readonly kind: 'capture' | 'retrieve';
+  readonly kind: 'capture' | 'retrieve' | 'inbound';
   /** Distinguishes two endpoints that had the same id one after the other. */
   readonly nonce: string;
   readonly id: string;
@@ -152,6 +160,18 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
     return this.commitFields(id, nonce, aid, 'p', policy, 'w', wrap);
   }
 
+  /** Puts an endpoint in the place of the one with this nonce; false if that is gone. */
+  async replace(id: string, before: string, { nonce, aid, policy, wrap }: NewEndpoint): Promise<boolean> {
+    const args = [before, nonce, aid, policy, wrap];
+    return isOk(await this.redis.run(replace, [redisKeys.endpoint(id)], args));
+  }
+
+  /** Stops one endpoint, as a change of its key would. */
+  async stop(aid: string, entry: EndpointEntry): Promise<void> {
+    await this.redis.run(stop, [redisKeys.endpoint(entry.id)], [entry.nonce]).catch(ignoreDamaged);
+    await this.redis.write('ZREM', [endsKey(aid, entry.kind), textOf(entry)]);
+  }
+
   override async remove(aid: string, entry: EndpointEntry): Promise<boolean> {
     const isRemoved = await this.removeObject(aid, entry);
     await this.redis.run(unindex, indexKeys(aid, entry), [textOf(entry)]);
@@ -163,11 +183,7 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
     return this.drain(
       redisKeys.liveEndpoints(aid, kid),
       ['-inf', `(${gen}`, 'BYSCORE', 'LIMIT', 0, DIRECTORY_STEP],
-      async (entry) => {
-        const { id, nonce, kind } = entry;
-        await this.redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(ignoreDamaged);
-        await this.redis.write('ZREM', [endsKey(aid, kind), textOf(entry)]);
-      },
+      (entry) => this.stop(aid, entry),
     );
   }
 
@@ -203,5 +219,5 @@ function indexKeys(aid: string, { kid, kind }: EndpointEntry): string[] {
 }
 
 function endsKey(aid: string, kind: EndpointEntry['kind']): string {
-  return kind === 'capture' ? redisKeys.captureEnds(aid) : redisKeys.retrieveEnds(aid);
+  return ENDS_KEYS[kind](aid);
 }

@@ -18,7 +18,7 @@ import type { RecordEvent } from '../telemetry/events.ts';
 import { EXPIRING_KINDS, type Expiring, type ExpiringQuery } from './schema.ts';
 import type { ExpiringStore } from './store.ts';
 
-const ENDPOINT_KINDS = ['capture', 'retrieve'] as const;
+const ENDPOINT_KINDS = ['capture', 'retrieve', 'inbound'] as const;
 type EndpointKind = (typeof ENDPOINT_KINDS)[number];
 
 function isEndpointKind(kind: string): kind is EndpointKind {

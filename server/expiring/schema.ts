@@ -8,6 +8,7 @@ export const EXPIRING_KINDS = [
   'credential',
   'capture',
   'retrieve',
+  'inbound',
   'connection_certificate',
   'tls',
 ] as const;
@@ -16,7 +17,7 @@ const Kind = Type.Union(
   EXPIRING_KINDS.map((kind) => Type.Literal(kind)),
   {
     description:
-      '`certificate`: a client certificate; `connection_certificate`: the one that a connection names; `credential`: an API credential; `capture` and `retrieve`: an endpoint that was made for more than 7 days; `tls`: the certificate of the server itself.',
+      '`certificate`: a client certificate; `connection_certificate`: the one that a connection names; `credential`: an API credential; `capture`, `retrieve` and `inbound`: an endpoint that was made for more than 7 days; `tls`: the certificate of the server itself.',
     examples: ['connection_certificate'],
   },
 );

@@ -6,7 +6,7 @@ import type { MountedRoute } from './compile.ts';
 import type { HttpContext } from './context.ts';
 import { checkKeyHeaders } from './key-header.ts';
 import { readPassphrase } from './passphrase.ts';
-import type { Call } from './route.ts';
+import { type Call, hasKeyHeader } from './route.ts';
 
 /** The percent-decoded parameters of the path; null for one that is not percent-encoded UTF-8. */
 export type PathParams = Readonly<Record<string, string | null>> | undefined;
@@ -80,7 +80,7 @@ export function readCall(
   const { headers } = request;
   const query = route.passesQuery === true ? {} : mounted.decodeQuery(request.url);
   joinNames(mounted.pairs.query, query, 'query', ctx);
-  if (route.passesQuery === true) {
+  if (hasKeyHeader(route)) {
     checkKeyHeaders(headers, ctx);
   }
   const inQuery = query['passphrase'];

@@ -53,6 +53,9 @@ function sourceOfRoute({ auth, noun }: RouteShape): RequestSource {
   if (auth === 'retrieve_secret') {
     return 'retrieve';
   }
+  if (auth === 'inbound_secret') {
+    return 'inbound';
+  }
   return noun === 'proxy' ? 'proxy' : 'vault';
 }
 

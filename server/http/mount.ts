@@ -41,10 +41,14 @@ function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>
     methods.set('HEAD', read);
   }
   const preflight = preflightOf(routes);
+  const needsPath = routes.some((route) => route.needsPath);
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
   // The framework reads the members of its context that a handler uses from its text; any other way it would read the body.
   const respondTo = ({ request, server, params }: Routed): Response | Promise<Response> => {
     const mounted = methods.get(request.method);
+    if (needsPath && !params?.['*']) {
+      return answerUnrouted(request, { route: UNROUTED }, deps);
+    }
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
     if (!isOpenMethod && isOnFormsHost(deps.http, request)) {
       return answerUnrouted(request, { route: UNROUTED }, deps);
@@ -56,16 +60,19 @@ function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>
       ? answerPreflight(request, path, preflight, deps)
       : answerUnrouted(request, { route: path, allow }, deps);
   };
-  for (const pattern of patternsOf(path)) {
+  for (const pattern of patternsOf(path, needsPath)) {
     mountAll(app, pattern, respondTo);
   }
 }
 
-/** The patterns of a path for the framework. A final `{path}` of third parties may be empty or have many segments. */
-function patternsOf(path: string): readonly string[] {
+/** The patterns of a path for the framework. A final `{path}` of third parties may have many segments, and mostly be empty. */
+function patternsOf(path: string, needsPath: boolean): readonly string[] {
   const [, base] = /^(.*)\/\{path\}$/.exec(path) ?? [];
   const pattern = (base ?? path).replaceAll(/\{(\w+)\}/g, ':$1');
-  return base === undefined ? [pattern] : [pattern, `${pattern}/*`];
+  if (base === undefined) {
+    return [pattern];
+  }
+  return needsPath ? [`${pattern}/*`] : [pattern, `${pattern}/*`];
 }
 
 /** Mounts a path for all methods. Without an explicit HEAD the framework would read the whole body to count it. */

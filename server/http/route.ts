@@ -13,6 +13,7 @@ export type Noun =
   | 'vault'
   | 'capture'
   | 'retrieve'
+  | 'inbound'
   | 'form'
   | 'key'
   | 'rule'
@@ -48,7 +49,7 @@ export type BodyRule =
 export type PassphraseRule = 'none' | 'optional' | 'required';
 
 /** The secret of an endpoint, which its service verifies. */
-export type SecretRule = 'capture_secret' | 'retrieve_secret';
+export type SecretRule = 'capture_secret' | 'retrieve_secret' | 'inbound_secret';
 
 /** `basic` requires the credentials of an account; `public` routes authenticate their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
@@ -56,11 +57,12 @@ export type AuthRule = 'basic' | 'public' | SecretRule;
 export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
   capture_secret: 'X-Vault-Capture-Secret',
   retrieve_secret: 'X-Vault-Retrieve-Secret',
+  inbound_secret: 'X-Vault-Capture-Secret',
 };
 
 /** The header of the secret of a route; undefined for a route without one. */
 export function secretHeaderOf(auth: AuthRule): string | undefined {
-  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+  return auth === 'basic' || auth === 'public' ? undefined : SECRET_HEADERS[auth];
 }
 
 /** The scope that a credential needs: one, one of several by request, `any`, `password`: none may; `none`: no account. */
@@ -176,8 +178,10 @@ export interface RouteShape {
   /** Text parameters of the path. The schemas are published but not enforced: a malformed id is treated as unknown. */
   readonly params: TObject;
   readonly query: TObject;
-  /** The query is passed on to a third party and not read; passphrase and name of the key are then in headers. */
+  /** The query is passed on to a third party and not read; passphrase and name of the key, if it takes them, are then in headers. */
   readonly passesQuery?: true;
+  /** A final `{path}` is not empty: the rest is a path of its own. */
+  readonly needsPath?: true;
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;
   readonly response: TSchema;
@@ -239,20 +243,20 @@ const BASIC_AUTH: readonly ErrorCode[] = [
   'record_rolled_back',
   'integrity_failed',
 ];
-const ENDPOINT_SECRET: readonly ErrorCode[] = [
+const INBOUND_SECRET: readonly ErrorCode[] = [
   'endpoint_refused',
   'endpoint_gone',
-  'endpoint_used_up',
-  'origin_not_allowed',
   'conflicting_parameters',
   'record_rolled_back',
   'integrity_failed',
 ];
+const ENDPOINT_SECRET: readonly ErrorCode[] = [...INBOUND_SECRET, 'endpoint_used_up', 'origin_not_allowed'];
 const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
   basic: BASIC_AUTH,
   public: [],
   capture_secret: ENDPOINT_SECRET,
   retrieve_secret: ENDPOINT_SECRET,
+  inbound_secret: INBOUND_SECRET,
 };
 const ANY_BODY: readonly ErrorCode[] = [
   'content_encoding_unsupported',
@@ -261,11 +265,15 @@ const ANY_BODY: readonly ErrorCode[] = [
   'body_too_large',
 ];
 
+/** Tells whether a request names its key in a header. */
+export function hasKeyHeader({ passesQuery, passphrase }: RouteShape): boolean {
+  return passesQuery === true && passphrase !== 'none';
+}
+
 /** Tells whether a request can name a thing twice. */
-function hasTwoPlaces({ passphrase, passesQuery, query, body }: RouteShape): boolean {
+function hasTwoPlaces({ passphrase, query, body }: RouteShape): boolean {
   return (
     passphrase !== 'none' ||
-    passesQuery === true ||
     pairsOf(query).length > 0 ||
     (body.kind !== 'none' && pairsOf(body.schema).length > 0)
   );

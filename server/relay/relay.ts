@@ -1,28 +1,25 @@
-import { errorOf, isOutcomeUnknown } from '../call/outcome.ts';
+import type { Forwarded, Forwarder, Target } from '../call/forward.ts';
 import { CallRoom } from '../call/room.ts';
 import type { CallSender } from '../call/send.ts';
-import type { Certificates, ClientCredential } from '../certificate/certificates.ts';
-import type { Connections } from '../connection/connections.ts';
-import type { Connection } from '../connection/schema.ts';
 import { untilClosed } from '../core/byte-stream.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { takesPath } from '../domain/connection/connection.ts';
 import { type RelayRequest, textsOf } from '../domain/relay/fill.ts';
-import { headersToReturn, headersToSend } from '../domain/relay/headers.ts';
+import { headersToSend } from '../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
-import { type Showing, staysAsItIs } from '../domain/relay/sight.ts';
+import { type Reply, type Showing, staysAsItIs } from '../domain/relay/sight.ts';
+import type { InboundReplies } from '../inbound/replies.ts';
+import { type CardSettings, STORED_HEADER } from '../inbound/settings.ts';
 import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
-import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
-import { type Account, type AccountContext, actorOf, rejectAbandoned, senderOf } from '../request/context.ts';
+import { type AccountContext, actorOf, rejectAbandoned } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
-import { outsideScope, requireKey, sightOf } from '../request/permission.ts';
+import { requireKey, sightOf } from '../request/permission.ts';
 import type { ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
@@ -39,10 +36,7 @@ export interface RelayInput extends RelayRequest {
 }
 
 /** The reply of a third party for the caller. */
-export interface Relayed {
-  readonly status: number;
-  readonly headers: HeaderEntries;
-  readonly body: Uint8Array | ReadableStream<Uint8Array>;
+export interface Relayed extends Forwarded {
   /** Secrets of the connection, which must still be removed from it. */
   readonly secrets?: Secret<readonly string[]>;
 }
@@ -54,14 +48,13 @@ interface Sending {
   readonly key: KeyRef;
   readonly tokens: readonly string[];
   readonly ready: Ready;
-  readonly shown: Connection;
-  readonly clientCert: ClientCredential | undefined;
+  readonly target: Target;
+  /** Stores the cards of the reply. */
+  readonly inbound: CardSettings | undefined;
   readonly room: AsksForRoom;
 }
 
-const DEADLINE_MS = 20_000;
-/** Escapes in a path that a third party may decode twice, or that may end a line of its log. */
-const NOT_IN_PATH = /%(?:25|[01][\da-f]|7f)/i;
+const INBOUND_HEADER = 'x-vault-inbound';
 
 /** `Retry-After` as seconds or a date (RFC 9110). */
 const RETRY_AFTER = /^(?:\d{1,10}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
@@ -71,13 +64,12 @@ export class Relay {
   constructor(
     private readonly itemStore: ItemStore,
     private readonly crypto: Crypto,
-    private readonly thirdParties: ThirdParties,
     private readonly keys: KeyOpener,
-    private readonly connections: Connections,
-    private readonly certificates: Certificates,
     private readonly reader: ItemReader,
     private readonly rejections: Rejections,
     private readonly sender: CallSender,
+    private readonly forwarder: Forwarder,
+    private readonly replies: InboundReplies,
     private readonly limiter: Limiter,
     private readonly metering: Metering,
     private readonly now: Clock,
@@ -95,18 +87,13 @@ export class Relay {
     requireKey(account, input.user);
     const tokens = namedTokens(input);
     const readParts = this.reader.startReads(account, input.user, tokens);
-    const { shown, record } = await this.connections.find(account.aid, input.connection);
-    requireAllowed(this.thirdParties, account, shown, input);
-    const { client_cert_id: clientCertId } = shown;
-    const clientCert =
-      clientCertId === undefined ? undefined : await this.certificates.find(account.aid, clientCertId);
-    if (clientCertId !== undefined && clientCert === undefined) {
-      throw new VaultError('certificate_not_found', { field: 'connection' });
-    }
+    const target = await this.forwarder.targetOf(ctx, input.connection, input);
+    const inbound = await this.inboundOf(ctx, given, target);
     const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
     try {
-      const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
-      const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
+      const storesReply = inbound !== undefined;
+      const { key, ready } = await this.fill(ctx, input, tokens, target.record, readParts, storesReply);
+      const reply = await this.send(ctx, { input, key, tokens, ready, target, room, inbound });
       if (reply.body instanceof ReadableStream) {
         return { ...reply, body: untilClosed(reply.body, release) };
       }
@@ -125,9 +112,11 @@ export class Relay {
     tokens: readonly string[],
     sealedConnection: Uint8Array,
     readParts: ReadParts,
+    storesReply: boolean,
   ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
     const { user, passphrase, connection, method, path, query, headers, body } = input;
-    const request = { connection, method, path, query, headers, sight: sightOf(ctx.account) };
+    const sight = sightOf(ctx.account);
+    const request = { connection, method, path, query, headers, sight, storesReply };
     try {
       const filled = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
         const opening = { kind: 'warm', blob, secret: passphrase } as const;
@@ -230,71 +219,49 @@ export class Relay {
   private async send(ctx: AccountContext, sending: Sending): Promise<Relayed> {
     const { crypto } = this;
     const { aid } = ctx.account;
-    const { input, key, tokens, ready, clientCert, room } = sending;
+    const { input, key, tokens, ready, target, room, inbound } = sending;
     const { showing } = ready;
-    const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
-    const startedAt = performance.now();
     // A reply that must be read to be shown is read whole.
-    const stream = crypto.passTo(showing, isPassedOn);
-    const result = await this.thirdParties.relay({
-      ...{ owner: senderOf(aid, ctx.account.credential?.id), hosts: ctx.account.hosts },
-      ...{ request: ready.request, clientCert, room, stream },
-      deadlineMs: sending.shown.timeout_ms ?? DEADLINE_MS,
-      decodes: stream && crypto.passTo(showing, ({ secrets }) => secrets.length > 0),
-    });
-    this.sender.recordAttempt(names, 1, startedAt, result);
-    if (!result.ok) {
-      throw errorOf(result.code, isOutcomeUnknown(result));
-    }
-    const { status, headers: given, body } = result;
+    const stream = inbound === undefined && crypto.passTo(showing, isPassedOn);
+    const { method } = input;
+    const reply = await this.forwarder.send(ctx, ready, { target, method, room, stream });
+    const { status, names } = reply;
     const items = tokens.map((token) => ({ aid, kid: key.kid, token }));
     await this.sender.dropSad(status, items, names);
-    const back = headersToReturn(given);
-    // Without a body, a length is that of the reply to GET.
-    const length = input.method === 'HEAD' ? headerIn(given, 'content-length') : undefined;
-    const headers: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
-    if (!(body instanceof Uint8Array) || stream) {
+    if (!(reply.body instanceof Uint8Array) || stream) {
+      const { headers, body } = reply;
       return { status, headers, body, secrets: showing.map(({ secrets }) => secrets) };
     }
-    if (crypto.passTo(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
-      return { status, headers, body };
+    const whole = { headers: reply.headers, body: reply.body };
+    if (inbound === undefined) {
+      return this.show(aid, showing, { status, ...whole });
     }
-    const shown = await crypto.showRelay({ aid, showing, status, headers, body });
+    const { stored, ...taken } = await this.replies.store(ctx, inbound, input, input.passphrase, whole);
+    const shown = await this.show(aid, showing, { status, ...taken });
+    return { ...shown, headers: [...shown.headers, [STORED_HEADER, String(stored)]] };
+  }
+
+  /** Returns a reply that was read whole as its caller may see it. */
+  private async show(aid: string, showing: Ready['showing'], reply: Reply): Promise<Relayed> {
+    const { status, headers, body } = reply;
+    if (this.crypto.passTo(showing, (by) => staysAsItIs(reply, by))) {
+      return reply;
+    }
+    const shown = await this.crypto.showRelay({ aid, showing, status, headers, body });
     return shown.withheld
       ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
       : { status, headers: shown.headers, body: shown.body };
   }
-}
 
-/** Rejects a request that the connection, or the credential of the caller, does not allow. */
-function requireAllowed(
-  thirdParties: ThirdParties,
-  { credential }: Account,
-  { methods, paths, base_url: url }: Connection,
-  { method, path }: RelayRequest,
-): void {
-  if (credential?.hosts !== undefined && !thirdParties.isListed(url, credential.hosts)) {
-    throw outsideScope('the host of this connection');
-  }
-  if (methods !== undefined && !methods.some((allowed) => allowed === method)) {
-    throw new VaultError('not_allowed', {
-      field: 'method',
-      expected: 'must be among the `methods` of the connection',
-    });
-  }
-  if (!takesPath({ paths }, path)) {
-    throw new VaultError('not_allowed', {
-      field: 'path',
-      expected: 'must be among the `paths` of the connection, or below one of them',
-    });
+  /** Returns the inbound that a request names for the cards of its reply; undefined if it names none. */
+  private async inboundOf(ctx: AccountContext, input: RelayInput, { shown }: Target) {
+    const id = headerIn(input.headers, INBOUND_HEADER);
+    return id === undefined ? undefined : this.replies.settingsOf(ctx, id, input, shown);
   }
 }
 
-/** The tokens that a request names. Rejects an ambiguous path, and placeholders in the path, which third parties would log. */
+/** The tokens that a request names. Rejects placeholders in the path, which third parties would log. */
 function namedTokens(input: RelayInput): readonly string[] {
-  if (NOT_IN_PATH.test(input.path)) {
-    throw new VaultError('path_invalid', { field: 'path' });
-  }
   if (findPlaceholders(input.path, 'path', 'encoded').length > 0) {
     const expected = 'must have no placeholders, which third parties would log';
     throw new VaultError('invalid_request', { field: 'path', expected });

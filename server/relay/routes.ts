@@ -30,7 +30,7 @@ function relayBy(method: Method): Route<Needs> {
     noun: 'proxy',
     summary: `Send a request on (${method})`,
     description:
-      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.',
+      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-Key` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party. With the header `X-Vault-Inbound`, the id of an inbound of the connection and the key, cards of the reply are stored by its rules, and come as tokens; a credential then needs the scope `proxy:fetch` too.',
     auth: 'basic',
     params: Type.Object({
       connection: Identifier('The id of the connection.'),
@@ -59,6 +59,7 @@ function relayBy(method: Method): Route<Needs> {
       ...(['passphrase_wrong', 'key_not_found', 'destination_refused'] as const),
       ...(['target_unreachable', 'target_timeout', 'outcome_unknown'] as const),
       ...(['reply_too_large', 'reply_too_complex'] as const),
+      ...(['endpoint_gone', 'reply_not_storable'] as const),
     ],
     meter: ['proxy_attempt'],
     idempotent: false,

@@ -347,7 +347,9 @@ export const LogEntry = Type.Object(
         '`encrypt` if the item was stored or updated, `decrypt` if it was decrypted. A refused deletion is an `encrypt`.',
     }),
     source: Type.Union(
-      (['vault', 'capture', 'retrieve', 'proxy', 'form'] as const).map((source) => Type.Literal(source)),
+      (['vault', 'capture', 'retrieve', 'proxy', 'form', 'inbound'] as const).map((source) =>
+        Type.Literal(source),
+      ),
       {
         description: 'The origin: the account itself, an endpoint, a request to a third party, or a form.',
       },

@@ -24,6 +24,7 @@ const FULL = {
   },
   timeout_ms: 5_000,
   reply: ['id', 'items[*].id'],
+  inbound: true,
 };
 const SHOWN = {
   base_url: `${HOST}/v1`,
@@ -33,6 +34,7 @@ const SHOWN = {
   sign: { algorithm: 'hmac-sha-256', header: 'X-Signature', payload: '{{timestamp}}.{{body}}' },
   timeout_ms: 5_000,
   reply: ['id', 'items[*].id'],
+  inbound: true,
 };
 
 function create(body: unknown, client = account): Promise<Answer> {
@@ -97,6 +99,7 @@ describe('a connection is rejected at its place', () => {
     [{ timeout_ms: 10 }, 'body.timeout_ms'],
     [{ reply: ['id', '.'] }, 'body.reply[1]'],
     [{ rules: ['a b'] }, 'body.rules[0]'],
+    [{ inbound: 'yes' }, 'body.inbound'],
     [{ sign: { ...FULL.sign, payload: 'constant' } }, 'body.sign.payload'],
     [{ client_cert_id: 7 }, 'body.client_cert_id'],
   ])('%j', async (change, field) => {
@@ -125,6 +128,7 @@ describe('the published schema has the members', () => {
       timeoutMs: 5_000,
       rules: ['r'],
       reply: ['id'],
+      inbound: true,
       createdAt: 0,
       updatedAt: 0,
     };

@@ -294,7 +294,7 @@ describe('the metric', () => {
   test('counts by kind and period over all accounts, once for all servers', async () => {
     await count();
     const before = await fresh();
-    expect(Object.keys(before)).toHaveLength(18);
+    expect(Object.keys(before)).toHaveLength(21);
     const other = await vault.account();
     await other.key('u');
     await makeCredential(other, ['vault:list'], { expires_in: '12h' });

@@ -1,6 +1,8 @@
 /** What reads texts of others: JSON against the runtime's own parser, replies, queries, PEM, rules and templates. */
 
 import { VaultError } from '../../server/core/errors.ts';
+import { replaceCards } from '../../server/domain/inbound/inbound.ts';
+import type { InboundRules } from '../../server/domain/inbound/rules.ts';
 import { parseJson, parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
 import { fillRequest } from '../../server/domain/proxy/fill.ts';
 import { parseProxyOrder } from '../../server/domain/proxy/request.ts';
@@ -92,6 +94,30 @@ function parseReply(chance: Chance): void {
   bounded('smart parse', () => smartParseBody(bytes, chance.pick(TYPES)));
 }
 
+const INBOUNDS: readonly [InboundRules, ...InboundRules[]] = [
+  { extract: 'cards', strict: 'mask' },
+  {
+    extract: [{ number: 'pan' }, { number: 'card_number', code: 'cvv' }, { number: 'card.pan' }],
+    strict: 'mask',
+  },
+  { extract: [{ number: 'none', code: '*.x' }], strict: 'mask' },
+];
+/** A card number that is no part of a longer row or of a hash. */
+const NUMBER = /(?<![\da-f][ -]?)(?:4111|5555)(?:[ -]?(?:1111|5555|4444)){3}(?![ -]?[\da-f])/i;
+
+/** No card number is left by an inbound that masks. */
+function passInbound(chance: Chance): void {
+  const body = utf8(damagedText(chance.pick(REPLIES), chance));
+  const type = chance.pick(TYPES);
+  const headers = type === undefined ? [] : [['Content-Type', type] as const];
+  bounded('inbound', () => {
+    const message = { path: '/', query: '', headers, body };
+    const passed = replaceCards(message, chance.pick(INBOUNDS), () => 'token');
+    const text = Buffer.from(passed.body).toString('latin1');
+    hold(!NUMBER.test(text), () => `an inbound lets ${text} pass, of type ${type}`);
+  });
+}
+
 function parseQuery(chance: Chance): void {
   const text = hostileText(chance);
   bounded('query', () => [parseBooleanText(text), parseIntegerText(text), parseListText(text)]);
@@ -165,7 +191,16 @@ export const PARSERS: Suite = {
     const { pem } = await newAuthority('Fuzz Authority');
     const readPem = (chance: Chance): void =>
       bounded('certificate', () => readCertificate(damagedText(pem, chance)));
-    const kinds = [parseAsJson, parseReply, parseQuery, runRule, runRule, fillTemplate, readPem] as const;
+    const kinds = [
+      parseAsJson,
+      parseReply,
+      passInbound,
+      parseQuery,
+      runRule,
+      runRule,
+      fillTemplate,
+      readPem,
+    ] as const;
     return { run: (chance) => chance.pick(kinds)(chance), finish: async () => undefined };
   },
 };

@@ -4,6 +4,7 @@ import { newAuthority } from '../workers/crypto/authority.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './clients.ts';
 import { clientOf, type MadeCredential, makeCredential } from './credentials.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from './endpoints.ts';
+import { type MadeInbound, newInbound } from './inbound.ts';
 import { acceptedId, CARD, proxyPost } from './proxy.ts';
 import { sealingKey } from './sealing.ts';
 import type { TestVault } from './vault.ts';
@@ -31,6 +32,7 @@ const CONNECTION = {
   id: 'pay',
   base_url: 'https://127.0.0.1:9/v1/',
   headers: [{ Authorization: 'Bearer 5Lq2-canary-of-a-header' }],
+  inbound: true,
 };
 
 /** The contents of the vault. All items are in key `u` of the account. */
@@ -48,6 +50,7 @@ export interface Furnished {
   readonly captured: string;
   readonly capture: MadeEndpoint;
   readonly retrieve: MadeEndpoint;
+  readonly inbound: MadeInbound;
   readonly csr: string;
   readonly certificate: string;
   readonly job: string;
@@ -121,6 +124,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   await sealingKey(vault);
   await good(client.send('POST', '/rule', { query: { id: 'r' }, body: [{ name: 'noop' }] }));
   await good(client.send('POST', '/connection', { body: CONNECTION }));
+  const inbound = await newInbound(client, { connection: CONNECTION.id, expires_in: 'P30D' });
   const csr = (await good(client.send('POST', '/proxy/csr', { body: { cn: 'shop.example' } }))).as<{
     readonly id: string;
     readonly data: string;
@@ -151,7 +155,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   const kid = await vault.kidOf(client, 'u');
   const capturedInfo = captured.as<{ readonly token: string; readonly reference: string }>();
   return {
-    ...{ client, kid, card, opened, luhn, capture, retrieve, job, ended, credential, replied },
+    ...{ client, kid, card, opened, luhn, capture, retrieve, inbound, job, ended, credential, replied },
     captured: capturedInfo.token,
     capturedReference: capturedInfo.reference,
     csr: csr.id,

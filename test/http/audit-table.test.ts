@@ -37,6 +37,14 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readNetworks: 'shows what an issuer publishes, and nothing is done',
   readReseal: 'shows counts',
   getSealingKey: 'says the same to everybody, and nothing is done',
+  listInbounds: 'shows no secret',
+  readInbound: 'shows no secret',
+  ...Object.fromEntries(
+    ['Get', 'Post', 'Put', 'Patch', 'Delete', 'Options'].map((name) => [
+      `inbound${name}`,
+      'endpoints note their refusals themselves, and items their successes',
+    ]),
+  ),
   capture: 'endpoints note their refusals themselves, and items their successes',
   retrieve: 'endpoints note their refusals themselves, and items their successes',
 };

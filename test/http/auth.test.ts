@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { createClientAddress } from '../../server/http/client-address.ts';
+import { isOpen } from '../../server/http/cors.ts';
 import { createClient, samplePath } from './client.ts';
 import { AUTHORIZATION, createStubParts } from './stub-parts.ts';
 
@@ -93,14 +94,14 @@ describe('401', () => {
     'nothing at %s answers 2xx without credentials, however it is written, but preflights and public pages',
     async (path) => {
       const client = createClient();
-      const open = ROUTES.filter((route) => route.path === path && route.auth !== 'basic');
+      const open = ROUTES.filter((route) => route.path === path && isOpen(route));
       // In other letters `iframe` is the id of an endpoint, whose preflights are answered.
-      const isOpen = open.length > 0 || path.endsWith('/iframe');
+      const hasPreflight = open.length > 0 || path.endsWith('/iframe');
       const isPage = open.some(({ auth }) => auth === 'public');
       for (const method of methods) {
         for (const target of variants(samplePath(path))) {
           const { status } = await client.send(method, target, { headers: { authorization: '' } });
-          const refused = method === 'OPTIONS' && isOpen ? [204, 404, 405] : [401, 403, 404, 405];
+          const refused = method === 'OPTIONS' && hasPreflight ? [204, 404, 405] : [401, 403, 404, 405];
           const expected = isPage && ['GET', 'HEAD'].includes(method) ? [200, 404] : refused;
           expect(expected).toContain(status);
         }

@@ -6,6 +6,9 @@ import { createClient } from './client.ts';
 
 /** What the public listener has where there are two, and nothing else. */
 const PUBLIC = [
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map(
+    (method) => `${method} /v1/inbound/{id}/{path}`,
+  ),
   'POST /v1/capture/{unique_id}',
   'GET /v1/capture/{unique_id}',
   'GET /v1/capture/{unique_id}/bin/{digits}',
@@ -48,6 +51,14 @@ describe('the table of routes', () => {
       expect(unknown).toStartWith('404');
       expect(await shownOf(publicOnly, method, pathOf(path))).toBe(unknown);
     }
+  });
+
+  test('an inbound takes requests there, and has no address of its own', async () => {
+    const unknown = await shownOf(publicOnly, 'POST', '/v1/no-such-path');
+    for (const path of ['/v1/inbound/shop', '/v1/inbound/shop/']) {
+      expect(await shownOf(publicOnly, 'POST', path)).toBe(unknown);
+    }
+    expect(await shownOf(publicOnly, 'POST', '/v1/inbound/shop/x')).toStartWith('403');
   });
 
   test('a path with methods of both kinds names only the public one', async () => {

@@ -4,6 +4,7 @@ import type { Audit } from '../../server/audit/audit.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
+import { isOpen } from '../../server/http/cors.ts';
 import type { Metering } from '../../server/request/metering.ts';
 import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
@@ -183,11 +184,11 @@ describe('404 and 405', () => {
   test('every other method of a path is refused with the methods that it takes', async () => {
     const client = createClient();
     for (const [path, ofPath] of Map.groupBy(ROUTES, (route) => route.path)) {
-      const isOpen = ofPath.some((route) => route.auth !== 'basic');
+      const isOpenPath = ofPath.some(isOpen);
       const allowed: readonly string[] = [
         ...ofPath.map((route) => route.method),
         ...(ofPath.some(({ method }) => method === 'GET') ? ['HEAD'] : []),
-        ...(isOpen ? ['OPTIONS'] : []),
+        ...(isOpenPath ? ['OPTIONS'] : []),
       ];
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND']) {
         if (allowed.includes(method)) {

@@ -16,6 +16,9 @@ import type { Subscription } from '../../server/event/schema.ts';
 import type { Subscriptions } from '../../server/event/subscriptions.ts';
 import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
 import { FormPages } from '../../server/form/pages/render.ts';
+import type { Inbounds } from '../../server/inbound/inbounds.ts';
+import type { Inbound } from '../../server/inbound/schema.ts';
+import type { InboundUses } from '../../server/inbound/uses.ts';
 import type { JobListing } from '../../server/job/listing.ts';
 import type { Job } from '../../server/job/schema.ts';
 import type { ProxyService } from '../../server/proxy/proxy.ts';
@@ -123,11 +126,24 @@ function stubThirdParties(note: Note): Pick<AppDeps, 'proxy' | 'certificates' | 
   };
 }
 
+const INBOUND: Inbound = {
+  ...{ id: ENDPOINT.id, url: '/v1/inbound/shop', user: 'u1', connection: 'shop', extract: 'cards' },
+  ...{ strict: true, algorithm: 'full', expires_at: null, expired: false },
+};
+const NEW_INBOUND = {
+  id: INBOUND.id,
+  url: INBOUND.url,
+  secret: new Secret(ENDPOINT.secret),
+  expires_at: null,
+};
+
 type StubEndpoints = Pick<
   AppDeps,
   | 'captures'
   | 'sealingKeys'
   | 'retrievals'
+  | 'inbounds'
+  | 'inboundUses'
   | 'endpoints'
   | 'rules'
   | 'certificates'
@@ -146,6 +162,12 @@ export function createStubEndpoints(note: Note): StubEndpoints {
   }));
   const retrieved = note('retrieve', () => new TextEncoder().encode('{"number":"1.10"}'));
   const listed = note('listEndpoints', () => []);
+  const passed = note('inbound', () => ({
+    status: 200,
+    headers: [['X-Vault-Stored', '1']] as const,
+    body: new TextEncoder().encode('{}'),
+    secrets: new Secret([]),
+  }));
   return {
     captures: stub<Captures>({
       create: note('createCapture', () => NEW_ENDPOINT),
@@ -168,6 +190,18 @@ export function createStubEndpoints(note: Note): StubEndpoints {
       use: async (ctx: RequestContext, input) => {
         refuseOthers(input);
         return retrieved(ctx, input);
+      },
+    }),
+    inbounds: stub<Inbounds>({
+      create: note('createInbound', () => NEW_INBOUND),
+      list: note('listInbounds', () => [INBOUND]),
+      read: note('readInbound', () => INBOUND),
+      remove: note('removeInbound', () => undefined),
+    }),
+    inboundUses: stub<InboundUses>({
+      use: async (ctx: RequestContext, input) => {
+        refuseOthers(input);
+        return passed(ctx, input);
       },
     }),
     endpoints: stub<Endpoints>({

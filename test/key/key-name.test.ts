@@ -71,7 +71,15 @@ const REQUESTS: Readonly<Record<string, readonly [send: Send, place: 'query' | '
 };
 
 /** Operations whose request for a key that is not there has another outcome. */
-const OTHERS = ['createKey', 'recoverKey', 'exportItems', 'proxyPost', 'proxyGet', 'requestNetworkToken'];
+const OTHERS = [
+  'createInbound',
+  'createKey',
+  'recoverKey',
+  'exportItems',
+  'proxyPost',
+  'proxyGet',
+  'requestNetworkToken',
+];
 
 test('every operation that names a key is tried', () => {
   const named = ROUTES.filter(({ query, body }) =>

@@ -77,7 +77,7 @@ test('a vault with a record of every kind is right', async () => {
       credential: 1,
       connection: 1,
     },
-    ...{ endpoint: 2, 'endpoint wrap': 2, reply: 1, item: 5, sad: 1, identity: 1, fence: 32 },
+    ...{ endpoint: 3, 'endpoint wrap': 3, reply: 1, item: 5, sad: 1, identity: 1, fence: 32 },
   });
   expect((await verify('--account', made.client.name)).checked['item']).toBe(5);
   expect((await runCommand(['verify', '--account', 'nobody'], { vault })).code).toBe(1);

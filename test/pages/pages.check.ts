@@ -31,6 +31,7 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   items: ['storeItem', 'readItems', 'updateItem', 'deleteItem', 'readLog', 'checkLuhn'],
   export: ['exportItems'],
   capture: ['capture'],
+  inbound: ['inboundPost'],
   retrieve: ['retrieve'],
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],
   forms: ['createForm', 'listForms', 'showForm', 'replaceForm', 'deleteForm'],

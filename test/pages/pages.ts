@@ -26,6 +26,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/rules.md',
     'docs/guides/proxy.md',
     'docs/guides/relay.md',
+    'docs/guides/inbound.md',
     'docs/guides/webhooks.md',
     'docs/guides/events.md',
     'docs/guides/jobs.md',

@@ -67,6 +67,14 @@ async function startPay() {
   return pay;
 }
 
+/** Bookings of a portal, with the cards of their guests. */
+const BOOKINGS = `<?xml version="1.0" encoding="UTF-8"?>
+<p:Bookings xmlns:p="urn:portal">
+  <p:Booking Id="b-1"><p:Card Number="4111111111111111" Expires="1231"><p:Holder>Ada Lovelace</p:Holder><p:SeriesCode>123</p:SeriesCode></p:Card></p:Booking>
+  <p:Booking Id="b-2"><p:Card Number="5555555555554444" Expires="0132"><p:Holder>Bob</p:Holder></p:Card></p:Booking>
+  <p:Booking Id="b-3"><p:Card Number="XXXXXXXXXXXX1881"/></p:Booking>
+</p:Bookings>`;
+
 /** A shop whose own server hands the calls on to whoever listens on a port behind it. */
 async function startShop(port: number) {
   const shop = await startThirdParty();
@@ -75,6 +83,14 @@ async function startShop(port: number) {
     const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: handed, body });
     return answer.status;
   });
+  // What has arrived is shown to its sender.
+  const echo: Act = ({ header, body }) => ({
+    headers: [['Content-Type', header('content-type') ?? 'text/plain']],
+    body,
+  });
+  shop.script('/orders', echo);
+  shop.script('/checkout', echo);
+  shop.script('/bookings', { headers: [['Content-Type', 'text/xml; charset=utf-8']], body: BOOKINGS });
   return shop;
 }
 

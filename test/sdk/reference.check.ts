@@ -78,7 +78,9 @@ function routeOf(request: string) {
 }
 
 test('every call throws what its operation answers', () => {
-  for (const name of calls.filter((each) => each !== 'webhooks.verify')) {
+  // A sender gets the replies of a third party.
+  const own = calls.filter((each) => each !== 'webhooks.verify' && each !== 'inbound.sender');
+  for (const name of own) {
     const route = routeOf(WIRES[name]?.request ?? '');
     const left = new Set([...COMMON, ...(NEVER[name] ?? [])]);
     if (route === undefined) {

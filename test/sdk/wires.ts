@@ -7,6 +7,7 @@ import { CERTIFICATES } from './wires/certificate.ts';
 import { CONNECTIONS } from './wires/connection.ts';
 import { CREDENTIALS } from './wires/credential.ts';
 import { EVENTS } from './wires/event.ts';
+import { INBOUNDS } from './wires/inbound.ts';
 import { KEYS } from './wires/key.ts';
 import { RECOVERIES } from './wires/recovery.ts';
 import { RELAYS } from './wires/relay.ts';
@@ -396,6 +397,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...RECOVERIES,
   ...VAULT,
   ...RELAYS,
+  ...INBOUNDS,
   ...BATCHES,
   ...CAPTURE,
   ...RETRIEVE,

@@ -90,6 +90,7 @@ function endpointOf(kind: 'capture' | 'retrieve', id = 'endpoint') {
     passphrase: PASSPHRASE,
     policy,
     order: new Uint8Array(0),
+    given: undefined,
   };
   const made = ENDPOINT_HANDLERS.createEndpoint(context, given);
   endOpenings(context.openings);

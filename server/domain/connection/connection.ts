@@ -4,6 +4,7 @@ import { CONNECTION_LIMITS, HMAC_NAMES, PROXY_METHODS, type ProxyMethod } from '
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseNamedPath } from '../json/named.ts';
 import {
+  flagAt,
   hasDotSegment,
   invalidAt,
   member,
@@ -34,6 +35,8 @@ export interface ConnectionSettings {
   readonly rules?: readonly string[] | undefined;
   /** Paths of the members of a JSON reply that callers without access to data see. */
   readonly reply?: readonly string[] | undefined;
+  /** Inbounds may forward requests to it. */
+  readonly inbound?: boolean | undefined;
 }
 
 export interface Connection extends ConnectionSettings {
@@ -53,6 +56,7 @@ export interface ShownConnection {
   timeout_ms?: number;
   rules?: string[];
   reply?: string[];
+  inbound?: true;
   created_at: string;
   updated_at: string;
 }
@@ -71,7 +75,7 @@ interface ConnectionOptions {
 /** The members of a body. */
 export const CONNECTION_MEMBERS = [
   ...['id', 'base_url', 'headers', 'client_cert_id', 'methods'],
-  ...['paths', 'sign', 'timeout_ms', 'rules', 'reply'],
+  ...['paths', 'sign', 'timeout_ms', 'rules', 'reply', 'inbound'],
 ];
 /** Segments and slashes (RFC 3986, section 3.3). */
 const PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-F]{2})*)+$/i;
@@ -158,8 +162,8 @@ function readTimeout(value: JsonValue, field: string): number {
   return timeoutMs;
 }
 
-/** Settings that decide what callers see. */
-type ShowingSettings = Pick<ConnectionSettings, 'rules' | 'reply'>;
+/** Settings that decide what others see or send. */
+type ShowingSettings = Pick<ConnectionSettings, 'rules' | 'reply' | 'inbound'>;
 
 function readRuleId(value: JsonValue, field: string): string {
   if (typeof value !== 'string' || !isIdentifier(value)) {
@@ -182,7 +186,11 @@ function readShowing(body: JsonObject): ShowingSettings {
     optionalAt(body, 'body', name, (value, field) =>
       Array.isArray(value) && value.length === 0 ? undefined : readList(value, field, max, entry),
     );
-  return { rules: read('rules', rulesMax, readRuleId), reply: read('reply', replyMax, readReplyPath) };
+  return {
+    rules: read('rules', rulesMax, readRuleId),
+    reply: read('reply', replyMax, readReplyPath),
+    inbound: optionalAt(body, 'body', 'inbound', flagAt),
+  };
 }
 
 /** The error for a setting that the caller may not decide. */
@@ -192,16 +200,20 @@ export function needsReveal(field: string): VaultError {
 
 /** Keeps the settings of a caller who may not decide them; the body may repeat them. */
 function keptShowing(body: JsonObject, previous: ShowingSettings = {}): ShowingSettings {
-  const { rules, reply } = readShowing(body);
+  const { rules, reply, inbound } = readShowing(body);
+  const { rules: ownRules, reply: ownReply, inbound: ownInbound } = previous;
   for (const [name, given, own] of [
-    ['rules', rules, previous.rules],
-    ['reply', reply, previous.reply],
+    ['rules', rules, ownRules],
+    ['reply', reply, ownReply],
   ] as const) {
     if (given !== undefined && (given.length !== own?.length || given.some((each, at) => each !== own[at]))) {
       throw needsReveal(`body.${name}`);
     }
   }
-  return { rules: previous.rules, reply: previous.reply };
+  if (inbound !== undefined && inbound !== (ownInbound ?? false)) {
+    throw needsReveal('body.inbound');
+  }
+  return { rules: ownRules, reply: ownReply, inbound: ownInbound };
 }
 
 /**
@@ -239,7 +251,8 @@ export function readConnection(
 
 /** The public part of a connection: no header values and no signing key. */
 export function showConnection(id: string, connection: Connection): ShownConnection {
-  const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs, rules, reply } = connection;
+  const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs, rules, reply, inbound } =
+    connection;
   return {
     id,
     base_url: baseUrl,
@@ -253,6 +266,7 @@ export function showConnection(id: string, connection: Connection): ShownConnect
     ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
     ...(rules === undefined ? {} : { rules: [...rules] }),
     ...(reply === undefined ? {} : { reply: [...reply] }),
+    ...(inbound === true ? { inbound } : {}),
     created_at: formatStoredAt(connection.createdAt),
     updated_at: formatStoredAt(connection.updatedAt),
   };

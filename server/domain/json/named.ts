@@ -80,45 +80,104 @@ export interface Steps<Place> {
   readonly items: (place: Place, index: number | undefined) => Iterable<Place>;
 }
 
-/** The first place at a path, in the order of the text; undefined if there is none. */
-export function firstPlace<Place>(
-  place: Place,
+/**
+ * Visits the places at a path in the order of the text, until a visit returns true; returns that. `trail` begins with the
+ * places after each of the first steps, and is that of each visited place, which must copy what it keeps.
+ */
+export function visitPlaces<Place>(
+  trail: Place[],
   path: NamedPath,
   steps: Steps<Place>,
-  from = 0,
-): Place | undefined {
-  const step = path[from];
+  visit: (place: Place, trail: readonly Place[]) => boolean,
+): boolean {
+  const place = trail[trail.length - 1];
+  if (place === undefined) {
+    return false;
+  }
+  const step = path[trail.length - 1];
   if (step === undefined) {
-    return place;
+    return visit(place, trail);
   }
   const isItem = typeof step === 'number' || step === ANY_ITEM;
   const places = isItem
     ? steps.items(place, step === ANY_ITEM ? undefined : step)
     : steps.members(place, step === ANY_MEMBER ? undefined : step);
   for (const next of places) {
-    const found = firstPlace(next, path, steps, from + 1);
-    if (found !== undefined) {
-      return found;
+    trail.push(next);
+    const isDone = visitPlaces(trail, path, steps, visit);
+    trail.pop();
+    if (isDone) {
+      return true;
     }
   }
-  return undefined;
+  return false;
 }
 
-const JSON_STEPS: Steps<JsonValue> = {
-  members(value, name) {
-    if (!(value instanceof Map)) {
-      return [];
+/** The first place at a path, in the order of the text; undefined if there is none. */
+export function firstPlace<Place>(place: Place, path: NamedPath, steps: Steps<Place>): Place | undefined {
+  let first: Place | undefined;
+  visitPlaces([place], path, steps, (found) => {
+    first = found;
+    return true;
+  });
+  return first;
+}
+
+/** The number of first steps that two paths share, up to the last `*` or `[*]` among these. */
+export function sharedSteps(one: NamedPath, other: NamedPath): number {
+  let shared = 0;
+  for (const [at, step] of one.entries()) {
+    if (step !== other[at]) {
+      break;
     }
-    const member = name === undefined ? undefined : value.get(name);
-    return name === undefined ? value.values() : member === undefined ? [] : [member];
-  },
-  items(value, index) {
-    if (!Array.isArray(value)) {
-      return [];
+    if (step === ANY_ITEM || step === ANY_MEMBER) {
+      shared = at + 1;
     }
-    return index === undefined ? value : value.slice(index, index + 1);
-  },
-};
+  }
+  return shared;
+}
+
+/** Tells whether a path leads to the member of these names. */
+export function isPathOf(path: NamedPath, names: readonly string[]): boolean {
+  return (
+    path.length === names.length && names.every((name, at) => path[at] === name || path[at] === ANY_MEMBER)
+  );
+}
+
+/** The names in a path. */
+export function namesIn(path: NamedPath): readonly string[] {
+  return path.filter((step) => typeof step === 'string');
+}
+
+/** The name at the end of a path, before its last indexes and without the `@` of an attribute; undefined for `*`. */
+export function lastName(path: NamedPath): string | undefined {
+  const last = path.findLast((step) => typeof step === 'string' || step === ANY_MEMBER);
+  return typeof last === 'string' ? last.replace(/^@/, '') : undefined;
+}
+
+/** A JSON value, with leaves of one kind. */
+type Tree<Leaf> = Leaf | Tree<Leaf>[] | Map<string, Tree<Leaf>>;
+
+/** The steps in the objects and lists of a JSON value. */
+export function createTreeSteps<Leaf>(): Steps<Tree<Leaf>> {
+  return {
+    members(value, name) {
+      if (!(value instanceof Map)) {
+        return [];
+      }
+      const member = name === undefined ? undefined : value.get(name);
+      return name === undefined ? value.values() : member === undefined ? [] : [member];
+    },
+    items(value, index) {
+      if (!Array.isArray(value)) {
+        return [];
+      }
+      return index === undefined ? value : value.slice(index, index + 1);
+    },
+  };
+}
+
+const JSON_STEPS: Steps<JsonValue> = createTreeSteps();
 
 /** The first value at a path, in the order of the text; undefined if there is none. */
 export function firstNamed(value: JsonValue, path: NamedPath): JsonValue | undefined {

@@ -23,9 +23,11 @@ import {
 import { xmlLeaves } from './xml.ts';
 
 /** A value with its role; a weak one only counts next to a number. */
-interface Candidate extends Leaf {
+export interface Candidate extends Leaf {
   readonly role: CardRole;
   readonly strong: boolean;
+  /** It is in a text that has no members. */
+  readonly isLoose?: true;
   /** Of numbers. */
   readonly rank: number;
   /** The parts of an expiry. */
@@ -33,19 +35,23 @@ interface Candidate extends Leaf {
   readonly year?: Value | undefined;
 }
 
-/** The leaves that make up the card of a text. */
-export interface FoundCard {
-  readonly number: Candidate;
-  /** Other places with card numbers, of this card or of others. */
-  readonly otherNumbers: readonly Candidate[];
-  /** Other places with codes. */
-  readonly otherCodes: readonly Candidate[];
-  readonly cvv: Value | undefined;
+/** The values around the number of a card. */
+interface Surroundings {
+  readonly cvv: Candidate | undefined;
   readonly month: Value | undefined;
   readonly year: Value | undefined;
   readonly holder: Value | undefined;
   /** First and last name joined, where the text has no whole one. */
   readonly joinedHolder: string | undefined;
+}
+
+/** The leaves that make up the card of a text. */
+export interface FoundCard extends Surroundings {
+  readonly number: Candidate;
+  /** Other places with card numbers, of this card or of others. */
+  readonly otherNumbers: readonly Candidate[];
+  /** Other places with codes. */
+  readonly otherCodes: readonly Candidate[];
 }
 
 const DIGITS_MIN = 12;
@@ -252,8 +258,11 @@ function unnamedCandidate(leaf: Leaf, { name, branch }: Leaf): Candidate {
   };
 }
 
-/** How deep a text is: texts within texts are read one level deep, and numbers and labels in those as well. */
-type Level = 'outer' | 'inner' | 'text';
+/**
+ * How deep a text is: texts within texts are read one level deep, and numbers and labels in those as well; `members`: the
+ * outer text without such labels.
+ */
+type Level = 'outer' | 'members' | 'inner' | 'text';
 
 /** Texts that are shorter, or have fewer digits, hold nothing. */
 const INNER_MIN = 6;
@@ -261,7 +270,7 @@ const MAY_HOLD = /\d\D?\d\D?\d/;
 
 /** The leaves of a text within a text. */
 function innerLeaves({ value, name, branch }: Leaf, level: Level): readonly [Level, readonly Leaf[]] {
-  const first = level === 'outer' ? value.trimStart().charAt(0) : '';
+  const first = level === 'inner' ? '' : value.trimStart().charAt(0);
   const within = branchOf(name, branch);
   const leaves =
     first === '{' || first === '['
@@ -269,7 +278,10 @@ function innerLeaves({ value, name, branch }: Leaf, level: Level): readonly [Lev
       : first === '<'
         ? xmlLeaves(value, within)
         : undefined;
-  return leaves === undefined ? ['text', textLeaves(value, within)] : ['inner', leaves];
+  if (leaves !== undefined) {
+    return ['inner', leaves];
+  }
+  return ['text', level === 'members' ? [] : textLeaves(value, within)];
 }
 
 /** The candidates of a text within a text, in the places of the outer one. */
@@ -284,8 +296,11 @@ function innerCandidates(leaf: Leaf, text: string, level: Level): readonly Candi
     // A tag is written in the notation of the outer text alone.
     write: write?.(value) === value ? leaf.write : undefined,
   });
+  const loose = inner === 'text' ? ({ isLoose: true } as const) : {};
   return candidatesOf(leaves, leaf.value, inner, leaf).map((found) => ({
     ...found,
+    ...loose,
+    quote: found.quote && (leaf.write?.(found.quote) ?? found.quote),
     // What stands beside a text belongs to the numbers in it.
     own: inner === 'text' ? leaf.branch : found.own,
     ...moved(found),
@@ -435,6 +450,33 @@ function holderOf(all: readonly Candidate[], nearest: Nearest): Pick<FoundCard, 
   return { holder: undefined, joinedHolder };
 }
 
+/** The values of the card with this number, which are nearest to it and to no other one. */
+function around(all: readonly Candidate[], number: Candidate): Surroundings {
+  const nearest = createNearest(all, number);
+  return { cvv: nearest('cvv'), ...expiryOf(nearest), ...holderOf(all, nearest) };
+}
+
+function isCard({ role, rank }: Candidate): boolean {
+  return role === 'number' && rank > RANK.none;
+}
+
+/** The objects with a number, in which weak names of codes count. */
+export function objectsWithNumber(all: readonly Candidate[]): ReadonlySet<Branch> {
+  const objects = new Set<Branch>();
+  for (const { role, branch, own } of all) {
+    if (role === 'number') {
+      objects.add(branch).add(own ?? branch);
+    }
+  }
+  return objects;
+}
+
+function codeTest(all: readonly Candidate[]): (candidate: Candidate) => boolean {
+  const objects = objectsWithNumber(all);
+  return ({ role, strong, branch }) =>
+    (role === 'cvv' || role === 'secret') && (strong || objects.has(branch));
+}
+
 /**
  * Finds the card in the leaves of a text by names and by nearness: the number with the best name, of several the first,
  * with the code, expiry and holder that are nearest to it and to no other number. Undefined without a number. Throws
@@ -451,19 +493,149 @@ export function findCard(leaves: readonly Leaf[], text: string, level: Level): F
   if (number === undefined) {
     return undefined;
   }
-  const nearest = createNearest(all, number);
-  const cvv = nearest('cvv');
-  const objects = new Set(
-    numbers.flatMap(({ branch, own }) => (own === undefined ? [branch] : [branch, own])),
-  );
-  const isCode = ({ role, strong, branch }: Candidate): boolean =>
-    (role === 'cvv' || role === 'secret') && (strong || objects.has(branch));
+  const values = around(all, number);
+  const isCode = codeTest(all);
   return {
     number,
     otherNumbers: numbers.filter((one) => one !== number),
-    otherCodes: all.filter((one) => one !== cvv && isCode(one)),
-    cvv,
-    ...expiryOf(nearest),
-    ...holderOf(all, nearest),
+    otherCodes: all.filter((one) => one !== values.cvv && isCode(one)),
+    ...values,
   };
+}
+
+/**
+ * The candidates among the leaves of a message; `members`: only those with a name of their own. Throws as {@link findCard}
+ * does.
+ */
+export function candidatesIn(
+  leaves: readonly Leaf[],
+  text: string,
+  level: 'outer' | 'members',
+): readonly Candidate[] {
+  rejectTracks(text);
+  return candidatesOf(leaves, text, level, undefined);
+}
+
+/** One of several cards: all places of its number, and its values. */
+export interface CardOfMany extends Surroundings {
+  readonly numbers: readonly Candidate[];
+}
+
+/** The innermost of the branches around a candidate. */
+function innermost({ branch, own }: Candidate): Branch {
+  return own !== undefined && own.depth > branch.depth ? own : branch;
+}
+
+/** Candidates of one role whose innermost object with a number is the same, in order. */
+interface Rivals {
+  readonly branch: Branch;
+  readonly candidates: Candidate[];
+}
+
+/** The index of the last number that begins before a place; -1 if there is none. */
+function lastBefore(numbers: readonly Candidate[], place: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle]?.start ?? 0) < place) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low - 1;
+}
+
+/** Each candidate with the numbers that it may belong to. */
+function ownersOf(
+  { branch, candidates }: Rivals,
+  numbers: readonly Candidate[],
+): readonly (readonly [Candidate, readonly Candidate[]])[] {
+  const [first] = candidates;
+  const isOne = numbers.every(({ value }) => value === numbers[0]?.value);
+  if (first === undefined || isOne) {
+    return candidates.map((each) => [each, numbers.slice(0, 1)]);
+  }
+  const isCode = first.role === 'cvv' || first.role === 'secret';
+  if (candidates.length === 1 && !isCode) {
+    return [[first, numbers]];
+  }
+  // In one object they follow their numbers, or precede them, and in an outer one a code is nobody's.
+  const follows = first.start > (numbers[0]?.start ?? 0);
+  return candidates.map((each) => {
+    const number = numbers[lastBefore(numbers, each.start) + (follows ? 0 : 1)];
+    const isApart = isCode && number?.branch !== branch;
+    return [each, number === undefined || isApart ? [] : [number]];
+  });
+}
+
+/** The numbers within each branch, in order. */
+function numbersByBranch(numbers: readonly Candidate[]): ReadonlyMap<Branch, readonly Candidate[]> {
+  const byBranch = new Map<Branch, Candidate[]>();
+  for (const each of numbers) {
+    for (let at: Branch | undefined = innermost(each); at !== undefined; at = at.up) {
+      const within = byBranch.get(at);
+      if (within === undefined) {
+        byBranch.set(at, [each]);
+      } else {
+        within.push(each);
+      }
+    }
+  }
+  return byBranch;
+}
+
+/** All candidates but numbers by their role and the innermost branch with a number around them. */
+function rivalsIn(
+  all: readonly Candidate[],
+  byBranch: ReadonlyMap<Branch, readonly Candidate[]>,
+): Iterable<Rivals> {
+  const rivals = new Map<Branch, Map<CardRole, Rivals>>();
+  for (const each of all) {
+    let branch: Branch | undefined = each.role === 'number' ? undefined : each.branch;
+    while (branch !== undefined && !byBranch.has(branch)) {
+      branch = branch.up;
+    }
+    if (branch === undefined) {
+      continue;
+    }
+    const byRole = rivals.get(branch) ?? new Map<CardRole, Rivals>();
+    const those = byRole.get(each.role) ?? { branch, candidates: [] };
+    those.candidates.push(each);
+    rivals.set(branch, byRole.set(each.role, those));
+  }
+  return [...rivals.values()].flatMap((byRole) => [...byRole.values()]);
+}
+
+/**
+ * Finds all cards among candidates, each with its own code, expiry and holder: the values in the innermost object that holds
+ * its number and no other one; in an object with several numbers those that stand beside it, and what is there only once.
+ * Throws `body_too_large` for more numbers.
+ */
+export function findCards(
+  all: readonly Candidate[],
+  numbersMax: number,
+): { readonly cards: readonly CardOfMany[]; readonly codes: readonly Candidate[] } {
+  const found = all.filter(isCard);
+  if (found.length > numbersMax) {
+    throw new VaultError('body_too_large');
+  }
+  const byBranch = numbersByBranch(found);
+  const others = new Map<string, Candidate[]>();
+  for (const rivals of rivalsIn(all, byBranch)) {
+    for (const [candidate, owners] of ownersOf(rivals, byBranch.get(rivals.branch) ?? [])) {
+      for (const { value } of owners) {
+        const those = others.get(value) ?? [];
+        those.push(candidate);
+        others.set(value, those);
+      }
+    }
+  }
+  const cards = [...Map.groupBy(found, ({ value }) => value)].flatMap(([value, numbers]) => {
+    const [number] = numbers;
+    return number === undefined
+      ? []
+      : [{ numbers, ...around([number, ...(others.get(value) ?? [])], number) }];
+  });
+  return { cards, codes: all.filter(codeTest(all)) };
 }

@@ -22,6 +22,8 @@ export interface Branch {
   readonly name: string;
   readonly up: Branch | undefined;
   readonly depth: number;
+  /** It is in a list of JSON, and has its name. */
+  readonly isItem: boolean;
 }
 
 /** A value with its name. */
@@ -36,7 +38,11 @@ export interface Leaf extends Value {
   /** It is no part of the message, as a comment: what it says is of no card, but must not stay readable. */
   readonly isAside?: true;
   /** A number that is no whole one: no value of a card, but a code must not stay readable. */
-  readonly isInexact?: true;
+  readonly isInexact?: true | undefined;
+  /** It is in a list of JSON, and has its name. */
+  readonly isItem?: true | undefined;
+  /** A number or a word of JSON, and the quote that makes a text of it, as it is written there. */
+  readonly quote?: string | undefined;
 }
 
 /** Output of a tag where nothing is escaped. */
@@ -45,10 +51,10 @@ export function asIs(text: string): string {
 }
 
 /** The outermost branch of every text. */
-export const ROOT: Branch = { name: '', up: undefined, depth: 0 };
+export const ROOT: Branch = { name: '', up: undefined, depth: 0, isItem: false };
 
-export function branchOf(name: string, up: Branch): Branch {
-  return { name, up, depth: up.depth + 1 };
+export function branchOf(name: string, up: Branch, isItem = false): Branch {
+  return { name, up, depth: up.depth + 1, isItem };
 }
 
 /** The names of a form or of a row: `card[number]` and `card.number` are nested in one branch. */

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../json/json.ts';
 import { firstNamed, type NamedPath } from '../json/named.ts';
 import { type Charset, decodeText } from '../text/charset.ts';
 import { type BodyFormat, bodyFormat, mediaType } from '../text/media-type.ts';
-import { type FoundCard, findCard } from './cards.ts';
+import { type CardOfMany, type FoundCard, findCard } from './cards.ts';
 import { formLeaves } from './form.ts';
 import { textLeaves } from './free-text.ts';
 import { jsonLeaves, replyJson } from './json.ts';
@@ -30,7 +30,8 @@ export interface SmartParsed {
   readonly named?: JsonValue | undefined;
 }
 
-function sniff(text: string): BodyFormat {
+/** The format of a text by its look. */
+export function sniff(text: string): BodyFormat {
   const start = text.replace('\ufeff', '').trimStart();
   const first = start.charAt(0);
   if (first === '{' || first === '[') {
@@ -42,14 +43,26 @@ function sniff(text: string): BodyFormat {
   return LOOKS_LIKE_FORM.test(text) ? 'form' : 'text';
 }
 
+/** The values of a card besides its number, by the names under which they are stored. */
+export function valuesAround({
+  cvv,
+  month,
+  year,
+  holder,
+}: Omit<CardOfMany, 'numbers'>): readonly (readonly [string, Value | undefined])[] {
+  return [
+    ['cvv', cvv],
+    ['expiry_month', month],
+    ['expiry_year', year],
+    ['card_holder', holder],
+  ];
+}
+
 /** The object to store for a card: its values by name, and the original. */
 function storedObject(text: string, card: FoundCard): JsonObject {
   const values: readonly (readonly [string, Value | undefined])[] = [
     ['card_number', card.number],
-    ['cvv', card.cvv],
-    ['expiry_month', card.month],
-    ['expiry_year', card.year],
-    ['card_holder', card.holder],
+    ...valuesAround(card),
   ];
   const object: JsonObject = new Map();
   const original = new Original(text);
@@ -101,7 +114,8 @@ const READERS: Readonly<Record<Exclude<BodyFormat, 'text'>, Reader>> = {
   form: (text, charset) => (text.includes('=') ? formLeaves(text, charset) : undefined),
 };
 
-function unreadable(format: BodyFormat): VaultError {
+/** The error of a text that is not of its format. */
+export function unreadable(format: BodyFormat): VaultError {
   return format === 'json'
     ? new VaultError('invalid_json')
     : new VaultError('invalid_request', { field: 'body', expected: 'must be well-formed XML' });

@@ -14,7 +14,7 @@ interface Open {
 
 const DEPTH_MAX = 64;
 /** The name of a part of an element's text. */
-const PIECE = '#piece';
+export const PIECE = '#piece';
 
 const TOKEN =
   /<!--(?<comment>[\s\S]*?)-->|<\?(?<instruction>[\s\S]*?)\?>|<!\[CDATA\[(?<cdata>[\s\S]*?)\]\]>|<\/(?<close>[^\s<>/=]+)\s*>|<(?<open>[^\s<>/=!?]+)(?<attributes>(?:\s+[^\s<>/=]+\s*=\s*(?:"[^"<]*"|'[^'<]*')){0,256})\s*(?<empty>\/?)>|(?<doctype><!(?:DOCTYPE|doctype)\s+[^\s<>[\]"']+(?:\s+(?:PUBLIC\s*(?:"[^"]*"|'[^']*')|SYSTEM|public\s*(?:"[^"]*"|'[^']*'))(?:\s*(?:"[^"]*"|'[^']*'))?)?\s*>)|(?<text>[^<]+)/y;
@@ -152,7 +152,7 @@ function rejectSubset(text: string, at: number): void {
 }
 
 /** A document's elements, and the texts of elements and attributes; both in order, names without their prefix. */
-interface XmlDocument {
+export interface XmlDocument {
   readonly leaves: Leaf[];
   readonly elements: readonly Branch[];
 }
@@ -161,7 +161,7 @@ interface XmlDocument {
  * Reads an XML document. Undefined for a text that is not XML with one root, or is nested more than 64 levels deep. Only
  * the five entities of XML itself are expanded, and an external document type is not fetched.
  */
-function readXml(text: string, root: Branch): XmlDocument | undefined {
+export function readXml(text: string, root: Branch = ROOT): XmlDocument | undefined {
   const reading: Reading = { text, leaves: [], elements: [], open: [], root, roots: 0 };
   for (let at = 0; at < text.length; ) {
     TOKEN.lastIndex = at;
@@ -184,50 +184,78 @@ export function xmlLeaves(text: string, root: Branch = ROOT): Leaf[] | undefined
   return readXml(text, root)?.leaves;
 }
 
-/** Elements of one name beside each other, or the value of an attribute. */
-type XmlPlace = readonly XmlElement[] | string;
+/** The pieces of each text that comments or the like split. */
+export function splitTexts({ leaves }: XmlDocument): readonly (readonly Leaf[])[] {
+  const texts = new Map<Branch, Leaf[]>();
+  for (const leaf of leaves) {
+    if (leaf.name === PIECE && leaf.isAside !== true) {
+      const pieces = texts.get(leaf.branch);
+      if (pieces === undefined) {
+        texts.set(leaf.branch, [leaf]);
+      } else {
+        pieces.push(leaf);
+      }
+    }
+  }
+  return [...texts.values()];
+}
 
-interface XmlElement {
-  /** Text between its tags; undefined without any. */
-  text: string | undefined;
-  readonly attributes: Map<string, string>;
+/** Elements of one name beside each other, or an attribute. */
+export type XmlPlace = readonly XmlElement[] | Leaf;
+
+/** An element, or a form, whose fields are elements with a text. */
+export interface XmlElement {
+  /** The pieces of its text. */
+  readonly pieces: Leaf[];
+  readonly attributes: Map<string, Leaf>;
   readonly children: Map<string, XmlElement[]>;
 }
 
-function newElement(): XmlElement {
-  return { text: undefined, attributes: new Map(), children: new Map() };
+export function newElement(): XmlElement {
+  return { pieces: [], attributes: new Map(), children: new Map() };
+}
+
+/** Adds an element to another one. */
+export function addChild({ children }: XmlElement, name: string, child: XmlElement): void {
+  const named = children.get(name);
+  if (named === undefined) {
+    children.set(name, [child]);
+  } else {
+    named.push(child);
+  }
 }
 
 /** The document as an element around its root. */
-function treeOf({ leaves, elements }: XmlDocument): XmlElement {
+export function treeOf({ leaves, elements }: XmlDocument): XmlElement {
   const document = newElement();
   const made = new Map<Branch | undefined, XmlElement>();
   for (const branch of elements) {
     const element = newElement();
     made.set(branch, element);
-    const { children } = made.get(branch.up) ?? document;
-    const named = children.get(branch.name) ?? [];
-    named.push(element);
-    children.set(branch.name, named);
+    addChild(made.get(branch.up) ?? document, branch.name, element);
   }
-  for (const { name, branch, own, value, isAside } of leaves) {
-    const element = made.get(own ?? branch);
-    if (element === undefined || isAside === true) {
+  for (const leaf of leaves) {
+    const element = made.get(leaf.own ?? leaf.branch);
+    if (element === undefined || leaf.isAside === true) {
       continue;
     }
-    if (own !== undefined || name === PIECE) {
-      element.text = (element.text ?? '') + value;
+    if (leaf.own !== undefined || leaf.name === PIECE) {
+      element.pieces.push(leaf);
     } else {
-      element.attributes.set(name, value);
+      element.attributes.set(leaf.name, leaf);
     }
   }
   return document;
 }
 
+function isList(place: XmlPlace): place is readonly XmlElement[] {
+  return Array.isArray(place);
+}
+
 /** The places of a step from elements of one name: a single element is a list of one. */
-const XML_STEPS: Steps<XmlPlace> = {
+export const XML_STEPS: Steps<XmlPlace> = {
   members(place, name) {
-    const [only, ...more] = typeof place === 'string' ? [] : place;
+    const [only, ...more] = isList(place) ? place : [];
     if (only === undefined || more.length > 0) {
       return [];
     }
@@ -239,26 +267,33 @@ const XML_STEPS: Steps<XmlPlace> = {
     return attribute !== undefined ? [attribute] : children === undefined ? [] : [children];
   },
   items(place, index) {
-    const list = typeof place === 'string' ? [] : place;
+    const list = isList(place) ? place : [];
     return (index === undefined ? list : list.slice(index, index + 1)).map((element) => [element]);
   },
 };
 
-/** The text of a place without white space around it; undefined for several elements, and for one around others. */
-function textOf(place: XmlPlace): JsonValue {
-  if (typeof place === 'string') {
-    return place.trim();
+/** The pieces of the text of a place; undefined for several elements, and for one around others. */
+export function piecesOf(place: XmlPlace): readonly Leaf[] | undefined {
+  if (!isList(place)) {
+    return [place];
   }
   const [only, ...more] = place;
-  return only === undefined || more.length > 0 || only.children.size > 0 ? [] : (only.text ?? '').trim();
+  return only === undefined || more.length > 0 || only.children.size > 0 ? undefined : only.pieces;
+}
+
+/** The text of pieces. */
+export function joinedPieces(pieces: readonly Leaf[]): string {
+  return pieces.length === 1 ? (pieces[0]?.value ?? '') : pieces.map(({ value }) => value).join('');
 }
 
 /**
- * The first value at a path of a document: the text of an element or attribute, a list for several elements and for one
- * around others; undefined if there is none, and for a text that {@link readXml} does not read.
+ * The first value at a path of a document: the text of an element or attribute without white space around it, a list for
+ * several elements and for one around others; undefined if there is none, and for a text that {@link readXml} does not
+ * read.
  */
 export function xmlAt(text: string, path: NamedPath): JsonValue | undefined {
   const document = readXml(text, ROOT);
   const place = document && firstPlace<XmlPlace>([treeOf(document)], path, XML_STEPS);
-  return place === undefined ? undefined : textOf(place);
+  const pieces = place && piecesOf(place);
+  return place === undefined ? undefined : pieces === undefined ? [] : joinedPieces(pieces).trim();
 }

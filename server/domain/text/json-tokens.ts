@@ -10,7 +10,7 @@ export interface JsonVisitor {
   number(from: number, to: number): void;
   /** `true`, `false` or `null`. */
   word?(from: number, to: number): void;
-  open?(): void;
+  open?(isList: boolean): void;
   close?(): void;
 }
 
@@ -66,7 +66,7 @@ export function visitJson(view: View, visitor: JsonVisitor): void {
       at = skip(text, isSpace, to + 1);
       visitor[text.charCodeAt(at) === COLON ? 'name' : 'text'](from + 1, to);
     } else if (unit === OPEN_LIST || unit === OPEN_OBJECT) {
-      visitor.open?.();
+      visitor.open?.(unit === OPEN_LIST);
     } else if (unit === CLOSE_LIST || unit === CLOSE_OBJECT) {
       visitor.close?.();
     } else if (isOfWord(unit)) {

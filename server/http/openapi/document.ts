@@ -11,6 +11,7 @@ import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
 import { errorBody, isRelayPath } from '../reply.ts';
 import {
   type BodyRule,
+  hasKeyHeader,
   type Noun,
   type RouteShape,
   routeErrors,
@@ -58,7 +59,8 @@ const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'header',
     name: SECRET_HEADERS.capture_secret,
-    description: 'The secret of a capture endpoint. It allows storing data and nothing else.',
+    description:
+      'The secret of a capture endpoint, which allows storing data, or of an inbound, which allows sending through it; nothing else.',
   },
   retrieveSecret: {
     type: 'apiKey',
@@ -75,6 +77,7 @@ function securityOf({ auth, scope }: RouteShape): readonly Json[] {
     case 'basic':
       return [{ basicAuth: [] }, ...(scope === 'password' ? [] : [{ credential: scopesOf(scope) }])];
     case 'capture_secret':
+    case 'inbound_secret':
       return [{ captureSecret: [] }];
     case 'retrieve_secret':
       return [{ retrieveSecret: [] }];
@@ -177,7 +180,7 @@ function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] 
     parameter(name, 'path', true, writer.write(property)),
   );
   const parameters = [...inPath, ...parametersIn('query', route.query, writer)];
-  if (route.passesQuery === true) {
+  if (hasKeyHeader(route)) {
     return [...parameters, ...parametersIn('header', KEY_HEADERS, writer), passphraseHeader(writer, true)];
   }
   if (route.passphrase !== 'none') {
@@ -301,6 +304,7 @@ const TAGS: Readonly<
   vault: ['Items', 'Store, read, update and delete objects.', 'items'],
   capture: ['Capture endpoints', 'Endpoints that let third parties store objects under your key.', 'capture'],
   retrieve: ['Retrieval endpoints', 'Endpoints that let third parties read objects of your key.', 'retrieve'],
+  inbound: ['Inbounds', 'Requests to your server whose cards become tokens on their way.', 'inbound'],
   form: ['Hosted forms', 'Hosted forms that capture or display data.', 'forms'],
   rule: ['Rules', 'Named lists of operations that transform data.', 'rules'],
   proxy: ['Requests to third parties', 'Requests to third parties that contain stored data.', 'proxy'],

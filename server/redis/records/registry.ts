@@ -112,11 +112,12 @@ function maybeSent(stored: Stored): Stored {
 /** Reads an entry of the endpoint directory; undefined for any other text. */
 export function endpointEntry(
   member: string,
-): (DirectoryEntry & { readonly kid: string; readonly kind: 'capture' | 'retrieve' }) | undefined {
+):
+  | (DirectoryEntry & { readonly kid: string; readonly kind: 'capture' | 'retrieve' | 'inbound' })
+  | undefined {
   const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
-  return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
-    ? undefined
-    : { kid, kind, nonce, id };
+  const isKind = kind === 'capture' || kind === 'retrieve' || kind === 'inbound';
+  return !isKind || id === undefined || rest.length > 0 ? undefined : { kid, kind, nonce, id };
 }
 
 /** A directory whose members are ids. */
@@ -319,11 +320,12 @@ export const RECORD_KINDS = {
     backup: 'listed',
   },
   /**
-   * Sorted sets: the account's capture and retrieval endpoints that live long, by their end in ms. The sweep adds those that a
-   * restored copy does not have.
+   * Sorted sets: the account's capture endpoints, retrieval endpoints and inbounds that live long, by their end in ms. The sweep
+   * adds those that a restored copy does not have.
    */
   captureEnds: { name: accountName('ec'), backup: 'whole' },
   retrieveEnds: { name: accountName('er'), backup: 'whole' },
+  inboundEnds: { name: accountName('ei'), backup: 'whole' },
   /** Hash: an endpoint, or the reservation of its id. */
   endpoint: {
     name: idName('e'),

@@ -1,10 +1,5 @@
 import { createHash } from 'node:crypto';
-import type {
-  BatchFacts,
-  BatchHead,
-  ItemFailure,
-  StoreItemsParams,
-} from '../../../workers/jobs/vault/jobs.ts';
+import type { BatchHead, ItemFailure, StoreItemsParams } from '../../../workers/jobs/vault/jobs.ts';
 import { mapAhead } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
@@ -12,22 +7,18 @@ import type { ServiceSettings } from '../../core/settings.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { type Done, done, type KeyOpener, type KeyRef, namedInBody, type Retry } from '../../key/opener.ts';
 import type { Limiter } from '../../limits/limiter.ts';
-import type { Bucket } from '../../redis/records/name.ts';
 import { type AccountContext, rejectAbandoned } from '../../request/context.ts';
 import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
-import type { Metering } from '../../request/metering.ts';
 import { requireKey } from '../../request/permission.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { stringAt } from '../list/page.ts';
 import type { TokenInfo } from '../schema.ts';
-import type { ItemStore, ItemWrite, WriteOutcome } from '../store/items.ts';
-import { CANDIDATES_MAX, type ItemWriter, LOGS_MAX } from '../writer.ts';
+import type { ItemWriter } from '../writer.ts';
 import { BATCH_ITEMS_MAX, type BatchError, type StoreBatchReply } from './schema.ts';
+import type { BatchWriter, SealedWrite } from './write-batch.ts';
 
 /** Items that go to a thread as one job. */
 const PIECE_ITEMS = { alone: 256, shared: 64 } as const;
-/** Items that one script writes: it blocks others for two milliseconds, or for half of one. */
-const WRITE_ITEMS = { alone: 64, shared: 16 } as const;
 /** Byte strings of each sealed item in the output of the job `storeItems`. */
 const STORED_STRINGS = 7;
 /**
@@ -61,31 +52,15 @@ interface Attempt {
   readonly results: (StoredOrNot | undefined)[];
 }
 
-/** A sealed item that is to be written, with its place in the batch. */
-interface Sealed {
-  readonly index: number;
-  readonly write: ItemWrite & BatchFacts;
-}
-
-/** One round of writes: the items that have no result yet, and the reason to repeat the attempt, if there is one. */
-interface Round {
-  /** Items to write after an existing log. */
-  readonly again: Sealed[];
-  /** Items whose token belongs to another number. */
-  readonly clashes: Sealed[];
-  retry?: Retry;
-}
-
 /** Stores batches, of requests and of imports, each item with its own outcome. */
 export class StoreBatches {
   constructor(
-    private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly limiter: Limiter,
-    private readonly metering: Metering,
     private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
     private readonly writer: ItemWriter,
+    private readonly batchWriter: BatchWriter,
     private readonly settings: ServiceSettings,
   ) {}
 
@@ -154,7 +129,7 @@ export class StoreBatches {
     const pieces = mapAhead(this.piecesOf(attempt), PIECES_AHEAD, (indexes) =>
       this.sealPiece(attempt, indexes),
     );
-    const sealed: Sealed[] = [];
+    const sealed: SealedWrite[] = [];
     for await (const piece of pieces) {
       if (piece.kind !== 'done') {
         return piece;
@@ -162,7 +137,17 @@ export class StoreBatches {
       sealed.push(...piece.value);
     }
     rejectAbandoned(attempt.ctx);
-    return this.writeSealed(attempt, sealed);
+    const { ctx, key, results } = attempt;
+    return this.batchWriter.write(
+      {
+        ...{ ctx, key, operation: 'store' },
+        settle: (index, outcome) => {
+          results[index] = 'failed' in outcome ? failedItem(outcome) : outcome;
+        },
+        reseal: (index, candidate) => this.sealPiece(attempt, [index], candidate),
+      },
+      sealed,
+    );
   }
 
   private *piecesOf({ key, results }: Attempt): Generator<readonly number[]> {
@@ -179,7 +164,7 @@ export class StoreBatches {
     attempt: Attempt,
     indexes: readonly number[],
     candidate = 0,
-  ): Promise<Done<readonly Sealed[]> | Retry> {
+  ): Promise<Done<readonly SealedWrite[]> | Retry> {
     const { ctx, key, blob, input, results, seedOf } = attempt;
     const { passphrase, imported } = input;
     const { preferences } = ctx.account;
@@ -200,7 +185,7 @@ export class StoreBatches {
     if (made.kind === 'warm_miss') {
       return made;
     }
-    const sealed: Sealed[] = [];
+    const sealed: SealedWrite[] = [];
     for (const [i, facts] of made.facts.entries()) {
       const index = indexes[i] ?? 0;
       if ('failed' in facts) {
@@ -223,121 +208,6 @@ export class StoreBatches {
       sealed.push({ index, write });
     }
     return done(sealed);
-  }
-
-  /** Writes sealed items until each has its result; one whose token belongs to another number is sealed with another token. */
-  private async writeSealed(attempt: Attempt, sealed: readonly Sealed[]): Promise<Done<undefined> | Retry> {
-    const { aid } = attempt.key;
-    let left = sealed;
-    // Counts consecutive tries without a further result or token: a batch may have many items of one token.
-    for (let tries = 0; left.length > 0; ) {
-      if (tries > LOGS_MAX) {
-        throw new VaultError('overloaded');
-      }
-      const { groups, later } = this.byBucket(attempt.key, left);
-      const round: Round = { again: [], clashes: [] };
-      const writeGroup = async ([bucket, group]: readonly [Bucket, readonly Sealed[]]): Promise<void> => {
-        const writes = group.map(({ write }) => write);
-        const count = this.metering.fieldOf('store');
-        const outcomes = await this.limiter.run('piece', aid, () =>
-          this.store.writeMany(bucket, writes, count),
-        );
-        const stored = outcomes.filter((outcome) => outcome.kind === 'ok' && !outcome.isRepeat).length;
-        this.metering.counted('store', stored);
-        await Promise.all(
-          group.map((item, i) => this.settle(attempt, item, outcomes[i] ?? { kind: 'damaged' }, round)),
-        );
-      };
-      await Promise.all(groups.map(writeGroup));
-      const { again, clashes, retry } = round;
-      if (retry) {
-        return retry;
-      }
-      tries = again.length + later.length < left.length ? 0 : tries + 1;
-      for (const { index, write } of clashes) {
-        if (write.candidate > CANDIDATES_MAX) {
-          throw new VaultError('internal');
-        }
-        const next = await this.sealPiece(attempt, [index], write.candidate + 1);
-        if (next.kind !== 'done') {
-          return next;
-        }
-        again.push(...next.value);
-      }
-      left = [...again, ...later];
-    }
-    return done(undefined);
-  }
-
-  /** Groups items by bucket, one of each token; further items of a token come `later`. */
-  private byBucket({ kid, aid }: KeyRef, sealed: readonly Sealed[]) {
-    const most = this.limiter.isAlone(aid) ? WRITE_ITEMS.alone : WRITE_ITEMS.shared;
-    const groups: [Bucket, Sealed[]][] = [];
-    const open = new Map<number, Sealed[]>();
-    const tokens = new Set<string>();
-    const later: Sealed[] = [];
-    for (const item of sealed) {
-      const { token } = item.write;
-      if (tokens.has(token)) {
-        later.push(item);
-        continue;
-      }
-      tokens.add(token);
-      const bucket = this.store.bucketOf(kid, token);
-      let group = open.get(bucket.number);
-      if (group === undefined || group.length === most) {
-        group = [];
-        open.set(bucket.number, group);
-        groups.push([bucket, group]);
-      }
-      group.push(item);
-    }
-    return { groups, later };
-  }
-
-  /** Notes the result of a write. Without a promise for most items: a batch has many. */
-  private settle(
-    { ctx, key, results }: Attempt,
-    sealed: Sealed,
-    outcome: WriteOutcome,
-    round: Round,
-  ): undefined | Promise<void> {
-    const { index, write } = sealed;
-    switch (outcome.kind) {
-      case 'ok': {
-        const info = this.writer.tokenInfo(write, key.user, outcome);
-        if (info instanceof Promise) {
-          return info.then((shown) => {
-            results[index] = shown;
-          });
-        }
-        results[index] = info;
-        return undefined;
-      }
-      case 'damaged':
-        results[index] = failedItem({ failed: 'integrity_failed' });
-        return undefined;
-      case 'exists':
-      case 'clash':
-        if (write.isKept) {
-          // An expired token is taken too: it belongs to its number, and its log is kept.
-          results[index] = failedItem({ failed: 'token_exists', field: `body.items[${index}].token` });
-          return undefined;
-        }
-        if (outcome.kind === 'exists') {
-          return this.writer
-            .sealEntry(this.writer.settingsOf(ctx, key), write.token, outcome)
-            .then((logEntry) => void round.again.push({ index, write: { ...write, logEntry } }));
-        }
-        round.clashes.push(sealed);
-        return undefined;
-      case 'closed':
-      case 'stale':
-        round.retry = outcome;
-        return undefined;
-      default:
-        throw new VaultError('internal');
-    }
   }
 }
 

@@ -4,6 +4,7 @@ import {
   type EndpointWrapId,
   type OpenedPolicy,
   openCaptureWrap,
+  openInboundWrap,
   openPolicy,
   openRetrieveWrap,
   type SealedEndpoint,
@@ -20,7 +21,7 @@ import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { CONTEXT, sealerOf, toHex } from './fixture.ts';
 
-export const KINDS: readonly SecretKind[] = ['capture', 'retrieve'];
+export const KINDS: readonly SecretKind[] = ['capture', 'retrieve', 'inbound'];
 export const JSON_BYTES = utf8('{"expiresAt":null,"rules":["a"]}');
 export const sealer = sealerOf();
 export const firstKey = throwawayKey(CONTEXT.kid);
@@ -48,8 +49,9 @@ export function openAs(
   secret: string,
   ids: EndpointWrapId = IDS,
 ): string[] {
-  if (kind === 'capture') {
-    const opened = openCaptureWrap(sealer, ids, policy, wrapRecord, utf8(secret));
+  if (kind !== 'retrieve') {
+    const openWrap = kind === 'capture' ? openCaptureWrap : openInboundWrap;
+    const opened = openWrap(sealer, ids, policy, wrapRecord, utf8(secret));
     return [String(opened.gen), toHex(opened.publicHalf), toHex(opened.tokenKey)];
   }
   const opened = openRetrieveWrap(sealer, ids, policy, wrapRecord, utf8(secret));
@@ -64,9 +66,11 @@ export function openAs(
   ];
 }
 
+const SEALING = ['2', toHex(publicHalfOf(generationOf(key))), toHex(key.tokenKey)];
 /** What `openAs` gives for an endpoint of `key`. */
 export const EXPECTED: Readonly<Record<SecretKind, string[]>> = {
-  capture: ['2', toHex(publicHalfOf(generationOf(key))), toHex(key.tokenKey)],
+  capture: SEALING,
+  inbound: SEALING,
   retrieve: [
     CONTEXT.kid,
     '',

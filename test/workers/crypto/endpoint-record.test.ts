@@ -49,10 +49,12 @@ const SALT = filled(16, 3);
 const SECRET = filled(32, 9);
 const HEADERS: Readonly<Record<SecretKind, Uint8Array>> = {
   capture: Uint8Array.of(1, 0x14, 2, 0),
+  inbound: Uint8Array.of(1, 0x1c, 2, 0),
   retrieve: Uint8Array.of(1, 0x15, 2, 0),
 };
 const PLAIN: Readonly<Record<SecretKind, Uint8Array>> = {
   capture: concat([publicHalfOf(generationOf(key)), key.tokenKey]),
+  inbound: concat([publicHalfOf(generationOf(key)), key.tokenKey]),
   retrieve: concat(key.generations.flatMap((pair) => [Uint8Array.of(2), pair.publicKey, pair.privateKey])),
 };
 

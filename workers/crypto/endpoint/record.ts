@@ -3,8 +3,8 @@
  *
  * Policy, the rights of the endpoint: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
  *
- * Wrap, which the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
- * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of every
+ * Wrap, which the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. The wrap of a
+ * capture or an inbound holds the public half of its generation and the token key, a retrieval wrap the public and the private half of every
  * generation up to its own (`pairsOf`). It is removed when the endpoint is stopped. It is bound to the whole policy, so that
  * the service master key without the secret cannot change the rights of an active endpoint.
  */
@@ -53,8 +53,8 @@ import {
 import { X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 
-/** The use of a secret: to store items, or to read them. Neither kind can replace the other. */
-export type SecretKind = 'capture' | 'retrieve';
+/** The use of a secret: to store items, to read them, or to store those of requests that are forwarded. No kind can replace another. */
+export type SecretKind = 'capture' | 'retrieve' | 'inbound';
 
 /** Names one endpoint: the place that its records are bound to. */
 interface EndpointId {
@@ -87,8 +87,12 @@ const COMMITMENT_BYTES = 32;
 
 /** 256 random bits: a secret cannot be guessed, so checking one needs no slow hash. */
 const SECRET_BYTES = 32;
-/** The text of a secret: five characters that name its kind, and 43 of base64url (RFC 4648, section 5). */
-const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
+/** The text of a secret: five characters that name its right, and 43 of base64url (RFC 4648, section 5). */
+const PREFIXES: Readonly<Record<SecretKind, string>> = {
+  capture: 'vcs1_',
+  retrieve: 'vrs1_',
+  inbound: 'vcs1_',
+};
 const PREFIX_CHARACTERS = 5;
 const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
 /** Replaces a malformed secret, so that rejecting one takes as long as rejecting a wrong one. */
@@ -130,13 +134,17 @@ export function deriveEndpointKey(
 }
 
 /**
- * A fresh secret, its fresh salt, and the key and the commitment of both, which the caller wipes. The text is the only form
- * of the secret that is left, and it is not stored.
+ * A fresh secret, or the one of this text, its fresh salt, and the key and the commitment of both, which the caller wipes. The
+ * text is the only form of the secret that is left, and it is not stored. `EndpointSecretError` for a malformed text.
  */
 export function newEndpointSecret(
   place: EndpointName,
+  given?: Uint8Array,
 ): SecretCheck & { readonly key: Uint8Array; readonly text: string } {
-  const secret = randomBytes(SECRET_BYTES);
+  const secret = given === undefined ? randomBytes(SECRET_BYTES) : parseEndpointSecret(place.kind, given);
+  if (secret === undefined) {
+    throw new EndpointSecretError();
+  }
   try {
     const salt = randomBytes(SALT_BYTES);
     return { salt, text: endpointSecretText(place.kind, secret), ...deriveEndpointKey(place, salt, secret) };
@@ -211,7 +219,7 @@ export interface OpenedPolicy extends SecretCheck {
   readonly hash: Uint8Array;
 }
 
-/** The key of a capture endpoint: it stores items, and cannot read them. Disposing of it wipes it. */
+/** The key of a capture endpoint or an inbound: it stores items, and cannot read them. Disposing of it wipes it. */
 export interface CaptureKey extends PublicGeneration, Disposable {
   /** Makes deterministic tokens. */
   readonly tokenKey: Uint8Array;
@@ -229,6 +237,7 @@ const NONCE_AT = HEADER_BYTES + 4;
 const TYPES: Readonly<Record<SecretKind, RecordType>> = {
   capture: TYPE.captureWrap,
   retrieve: TYPE.retrieveWrap,
+  inbound: TYPE.inboundWrap,
 };
 
 /** AAD of a wrap. The kind is the type byte in `head`, and enters the derivation of the key too. */
@@ -248,7 +257,7 @@ function sealWrap(
   key: UnlockedKey,
 ): Uint8Array {
   const newest = generationOf(key);
-  const isCapture = place.kind === 'capture';
+  const isCapture = place.kind !== 'retrieve';
   const secrets = concat(isCapture ? [publicHalfOf(newest), key.tokenKey] : pairsOf(key));
   try {
     const out = new Uint8Array(NONCE_AT + NONCE_BYTES + secrets.length + TAG_BYTES);
@@ -267,20 +276,21 @@ export function policyDigest(hash: Uint8Array): string {
 }
 
 /**
- * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the policy, whose bytes
- * are bound unread. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
+ * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret, or with the one of this text. `json` is
+ * the policy, whose bytes are bound unread. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
 export function sealEndpoint(
   sealer: ServiceSealer,
   place: EndpointName & { readonly kid: string },
   json: Uint8Array,
   key: UnlockedKey,
+  secretText?: Uint8Array,
 ): SealedEndpoint {
   if (key.kid !== place.kid || key.tokenKey.length !== TOKEN_KEY_BYTES) {
     throw new RangeError('another vault key, or not the whole of it');
   }
   const { aid, id } = place;
-  const { salt, commitment, key: wrapKey, text } = newEndpointSecret(place);
+  const { salt, commitment, key: wrapKey, text } = newEndpointSecret(place, secretText);
   try {
     const policy = concat([Uint8Array.of(POLICY_VERSION), salt, commitment, json]);
     const hash = sha256(policy);
@@ -359,10 +369,25 @@ export function openCaptureWrap(
   record: Uint8Array,
   secretText: Uint8Array,
 ): CaptureKey {
-  const { secrets } = openWrap(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
+  return openSealingWrap(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
+}
+
+/** Opens an inbound, whose key is that of a capture endpoint. Errors as `openCaptureWrap`. */
+export function openInboundWrap(
+  sealer: ServiceSealer,
+  ids: EndpointWrapId,
+  policy: OpenedPolicy,
+  record: Uint8Array,
+  secretText: Uint8Array,
+): CaptureKey {
+  return openSealingWrap(sealer, { ...ids, kind: 'inbound' }, policy, record, secretText);
+}
+
+function openSealingWrap(...opening: Parameters<typeof openWrap>): CaptureKey {
+  const { secrets } = openWrap(...opening);
   const tokenKeyAt = secrets.length - TOKEN_KEY_BYTES;
   return {
-    gen: ids.gen,
+    gen: opening[1].gen,
     publicHalf: secrets.subarray(0, tokenKeyAt),
     tokenKey: secrets.subarray(tokenKeyAt),
     [Symbol.dispose]: () => wipe(secrets),

@@ -23,7 +23,7 @@ import { type LogOutcome, outcomeNumber, outcomeOf } from './outcome.ts';
 
 /** By their numbers in an entry, from 1: new ones go to the end. */
 const ACTIONS = ['encrypt', 'decrypt'] as const;
-const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
+const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form', 'inbound'] as const;
 
 /** The members that are the same for the requests that one caller sends in a row. */
 interface Caller {

@@ -95,6 +95,10 @@ const OUTCOMES = [
   'origin_not_allowed',
   'reference_sensitive',
   'version_mismatch',
+  'content_type_unsupported',
+  'card_not_extracted',
+  'code_not_extracted',
+  'redirect_refused',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

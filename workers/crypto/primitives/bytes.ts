@@ -213,6 +213,7 @@ export const TYPE = {
   recoverableKey: 0x19,
   recoverableSummaryKey: 0x1a,
   recovery: 0x1b,
+  inboundWrap: 0x1c,
   service: 0x20,
   renewedLog: 0x21,
   heads: 0x22,

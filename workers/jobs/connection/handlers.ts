@@ -6,8 +6,9 @@ import {
   readConnection,
   showConnection,
 } from '../../../server/domain/connection/connection.ts';
+import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
-import { replaceHeaders } from '../../../server/domain/relay/headers.ts';
+import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { equalBytes } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { CONNECTION_JOBS } from './jobs.ts';
@@ -60,6 +61,43 @@ export function connectedHeaders(
 ): HeaderEntries {
   const signature = signatureOf(connection, sent, now);
   return replaceHeaders(replaceHeaders(sent.headers, connection.headers), signature);
+}
+
+/** The content codings to ask for; undefined for the choice of the caller. */
+function codingsFor(accepted: string | undefined, secrets: readonly string[]): string | undefined {
+  if (accepted !== undefined) {
+    return readableCodings(accepted);
+  }
+  // A reply that is passed on as it comes is not decoded.
+  return secrets.length > 0 ? 'identity' : undefined;
+}
+
+/** A request as it is forwarded, before the headers of its connection. */
+interface Passing {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HeaderEntries;
+  readonly body: Uint8Array;
+}
+
+/**
+ * A request as its connection sends it, and the values of the connection that its reply must not show. `accepted`: the content
+ * codings that its caller accepts, if the reply is searched or changed.
+ */
+export function outgoingRequest(
+  connection: Connection,
+  { method, path, query, headers: given, body }: Passing,
+  accepted: string | undefined,
+  now: number,
+) {
+  const secrets = secretTexts(connection);
+  const url = `${connection.baseUrl}${path}${query}`;
+  const codings = codingsFor(accepted, secrets);
+  const headers = codings === undefined ? given : replaceHeaders(given, [['Accept-Encoding', codings]]);
+  const connected = connectedHeaders(connection, { method, url, headers, body }, now);
+  const request = { method, url, headers: connected, body: body.length === 0 ? undefined : body };
+  return { request, secrets };
 }
 
 export const CONNECTION_HANDLERS: ThreadHandlers<typeof CONNECTION_JOBS> = {

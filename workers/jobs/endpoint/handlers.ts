@@ -12,6 +12,7 @@ import {
   checkEndpointSecret,
   EndpointSecretError,
   openCaptureWrap,
+  openInboundWrap,
   openPolicy,
   openRetrieveWrap,
   policyDigest,
@@ -55,6 +56,8 @@ const DECOY_POLICY = {
   ...{ account: '', user: '', kid: DECOY_KID, gen: 1 },
   ...{ expiresAt: null, rules: [], wantsCard: false },
 };
+
+const OPEN_WRAPS = { capture: openCaptureWrap, inbound: openInboundWrap, retrieve: openRetrieveWrap };
 
 /** The most unmerged patches of one item: reading it costs as many key agreements. */
 const PATCHES_MAX = 32;
@@ -172,7 +175,7 @@ function patchedSummaryText(meta: OpenedMeta, changes: JsonObject): string | und
 }
 
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
-  createEndpoint(context, { params, blob, passphrase, policy, order }) {
+  createEndpoint(context, { params, blob, passphrase, policy, order, given }) {
     const key = openWarmKey(context, params, blob, passphrase);
     if (!key) {
       return WARM_MISS;
@@ -183,6 +186,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       place,
       toJsonBytes({ ...policy, ...webhookOf(order) }),
       key,
+      given,
     );
     if (gen !== params.gen) {
       throw new VaultError('key_changed');
@@ -205,8 +209,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     }
     if (wrap) {
       const { kid, gen } = parseOwn<EndpointPolicy>(policy.json);
-      const openWrap = place.kind === 'capture' ? openCaptureWrap : openRetrieveWrap;
-      openWrap(sealer, { env, ...place, kid, gen }, policy, wrap, secret)[Symbol.dispose]();
+      OPEN_WRAPS[place.kind](sealer, { env, ...place, kid, gen }, policy, wrap, secret)[Symbol.dispose]();
     }
     return withoutWebhook(policy.json);
   },

@@ -1,4 +1,7 @@
 /** Jobs on endpoints, and captures, which store items with an endpoint's secret alone. */
+import type { InboundRules } from '../../../server/domain/inbound/rules.ts';
+import type { ItemMetadata } from '../../../server/domain/mask/metadata.ts';
+import type { SecretKind } from '../../crypto/endpoint/record.ts';
 import type { RepliedTo, SealedFor } from '../../crypto/endpoint/sealing-key.ts';
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
@@ -17,12 +20,12 @@ import {
 interface EndpointPlace {
   readonly aid: string;
   readonly id: string;
-  readonly kind: 'capture' | 'retrieve';
+  readonly kind: SecretKind;
 }
 
 /** The rights of an endpoint. Its record is sealed, and the wrap opens only together with this very policy. */
 export interface EndpointPolicy {
-  readonly kind: 'capture' | 'retrieve';
+  readonly kind: SecretKind;
   /** The name of the account, whose rights are read at each use of the endpoint. */
   readonly account: string;
   readonly user: string;
@@ -36,7 +39,7 @@ export interface EndpointPolicy {
   readonly wantsCard: boolean;
   /** Numbers are masked for every account: a credential without the right to see them created the endpoint. */
   readonly isMasked?: boolean | undefined;
-  /** Capture endpoints: the default of its captures. */
+  /** Capture endpoints: the default of its captures. Inbounds: that of all its cards. */
   readonly algorithm?: string | undefined;
   /**
    * Capture endpoints: the creator may reveal digits to others, so a capture may name an algorithm whose tokens keep digits.
@@ -61,10 +64,24 @@ export interface EndpointPolicy {
   readonly origins?: readonly string[] | undefined;
   /** Capture endpoints: the path of the reference in a body. */
   readonly referenceField?: string | undefined;
+  /** Inbounds: where it forwards, and what it stores. */
+  readonly inbound?: InboundSettings | undefined;
   /** Retrieval endpoints only. */
   readonly maskFields?: readonly string[] | undefined;
   /** Capture endpoints: a webhook is notified of each capture. */
   readonly isTold?: boolean | undefined;
+}
+
+/** The settings of an inbound. */
+interface InboundSettings extends InboundRules {
+  /** The id of the connection that it forwards through. */
+  readonly connection: string;
+  /** The lifetime of its items, as it was written. */
+  readonly ttl?: string | undefined;
+  /** The metadata of its items. */
+  readonly metadata?: ItemMetadata | undefined;
+  /** CIDRs that it may be used from; undefined for any. */
+  readonly ips?: readonly string[] | undefined;
 }
 
 /** A policy as it is sealed. The webhook does not leave the threads. */
@@ -107,7 +124,7 @@ export interface EndpointRecords {
   readonly wrap: Uint8Array;
 }
 
-const RECORDS = message({ policy: bytes, wrap: bytes });
+export const ENDPOINT_RECORDS = message({ policy: bytes, wrap: bytes });
 
 /**
  * The opening of a sealed body: the id of its key and the names that it is bound to besides its endpoint, the sealed record
@@ -119,7 +136,7 @@ const SEALED = optional(
 
 /** Jobs on endpoints, and with their secrets. */
 export const ENDPOINT_JOBS = {
-  /** Makes an endpoint with a random secret; `key_changed` if the key has a newer generation than the policy. */
+  /** Makes an endpoint with a random secret, or the given one; `invalid_request` for one of another form, `key_changed` if the key has a newer generation than the policy. */
   createEndpoint: defineJob({
     lane: 'hot',
     input: message({
@@ -130,6 +147,8 @@ export const ENDPOINT_JOBS = {
       policy: json<EndpointPolicy>(),
       /** Capture endpoints: the result of `readProxyOrder`; empty without a webhook. */
       order: bytes,
+      /** The secret of an endpoint that is made again. */
+      given: optional(secret),
     }),
     output: oneOf({
       created: { secret: concealed(text), policy: bytes, wrap: bytes, digest: text },
@@ -161,7 +180,7 @@ export const ENDPOINT_JOBS = {
   decoyEndpoint: defineJob({
     lane: 'hot',
     input: message({ place: json<EndpointPlace>() }),
-    output: RECORDS,
+    output: ENDPOINT_RECORDS,
   }),
   /** Makes the sealed record of a new key for a day, given as days since 1970. */
   createSealingKey: defineJob({ lane: 'hot', input: message({ day: text }), output: bytes }),
@@ -180,7 +199,7 @@ export const ENDPOINT_JOBS = {
     share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<CaptureParams>(),
-      records: RECORDS,
+      records: ENDPOINT_RECORDS,
       secret,
       rules: RULES,
       sealed: SEALED,
@@ -197,7 +216,7 @@ export const ENDPOINT_JOBS = {
     share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<PatchParams>(),
-      records: RECORDS,
+      records: ENDPOINT_RECORDS,
       secret,
       rules: RULES,
       item: SEALED_ITEM,

@@ -2,8 +2,10 @@
 import {
   type CaptureKey,
   openCaptureWrap,
+  openInboundWrap,
   openPolicy,
   openRetrieveWrap,
+  type SecretKind,
 } from '../../crypto/endpoint/record.ts';
 import { missingExporters, missingSender, untilSender } from '../../crypto/item/envelope.ts';
 import { partsOf } from '../../crypto/item/item.ts';
@@ -59,14 +61,15 @@ export function withKey<T>(
   return ready ? workLater(context.openings, key, ready, () => work(key)) : work(key);
 }
 
-/** Opens a capture endpoint as `openCapture` does, and runs `work` when it can seal: it waits for a set-up once a minute. */
+/** Opens an endpoint as `openCapture` does, and runs `work` when it can seal: it waits for a set-up once a minute. */
 export function withCapture<T>(
   context: ThreadContext,
   { aid, kid }: KeyName,
   opening: EndpointOpening,
   work: (key: CaptureKey) => T,
+  kind: 'capture' | 'inbound' = 'capture',
 ): T | Promise<T> {
-  const key = openCapture(context, { aid, kid }, opening);
+  const key = openCapture(context, { aid, kid }, opening, kind);
   const place = { env: context.env, aid, kid };
   return missingSender(key, place)
     ? workLater(context.openings, key, untilSender(key, place), () => work(key))
@@ -85,14 +88,20 @@ export function openWarmKey(
   );
 }
 
-/** Opens a capture endpoint. Throws an `EndpointSecretError` for a wrong secret. */
-export function openCapture(context: ThreadContext, name: KeyName, opening: EndpointOpening): CaptureKey {
-  return throughEndpoint(context, 'capture', context.openings.captures, openCaptureWrap, name, opening);
+/** Opens a capture endpoint, or an inbound. Throws an `EndpointSecretError` for a wrong secret. */
+export function openCapture(
+  context: ThreadContext,
+  name: KeyName,
+  opening: EndpointOpening,
+  kind: 'capture' | 'inbound' = 'capture',
+): CaptureKey {
+  const openWrap = kind === 'capture' ? openCaptureWrap : openInboundWrap;
+  return throughEndpoint(context, kind, context.openings.captures, openWrap, name, opening);
 }
 
 function throughEndpoint<Opened extends Disposable>(
   { env, sealer }: ThreadContext,
-  kind: 'capture' | 'retrieve',
+  kind: SecretKind,
   openings: Opening<Opened>[],
   openWrap: (...args: Parameters<typeof openCaptureWrap>) => Opened,
   { aid, kid }: KeyName,

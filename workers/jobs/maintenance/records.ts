@@ -11,6 +11,7 @@ import type { AnyRecordPlace, MAINTENANCE_JOBS, RecordFacts } from './jobs.ts';
 const WRAP_KINDS: Readonly<Record<number, string>> = {
   [TYPE.captureWrap]: 'capture',
   [TYPE.retrieveWrap]: 'retrieve',
+  [TYPE.inboundWrap]: 'inbound',
 };
 
 function open(

@@ -1,24 +1,22 @@
 import { isUtf8 } from 'node:buffer';
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
-import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { fillRelay } from '../../../server/domain/relay/fill.ts';
-import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/domain/relay/placeholder.ts';
 import { type SentNumber, showReply } from '../../../server/domain/relay/sight.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
-import { connectedHeaders, openConnection } from '../connection/handlers.ts';
+import { openConnection, outgoingRequest } from '../connection/handlers.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { fillFailure } from '../failure.ts';
 import { withKey } from '../key/open.ts';
 import { isOver, logEntry, metaOf, openText } from '../vault/records.ts';
-import type { FillRelayParams, RELAY_JOBS } from './jobs.ts';
+import type { RELAY_JOBS } from './jobs.ts';
 
 type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
 
@@ -72,16 +70,6 @@ function readValue(
   return value;
 }
 
-/** The content codings to accept; undefined where the reply is not read, for the choice of the caller. */
-function codingsFor({ headers }: FillRelayParams, secrets: readonly string[], isRead: boolean) {
-  if (isRead) {
-    // The unfilled header is read: a cached text must contain no stored value.
-    return readableCodings(headerIn(headers, 'accept-encoding') ?? '');
-  }
-  // A reply that is passed on as it comes is not decoded.
-  return secrets.length > 0 ? 'identity' : undefined;
-}
-
 function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, OpenedItem>) {
   const { params, connection: record } = input;
   const { aid, connection: id, sight } = params;
@@ -96,7 +84,12 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     }
     return value;
   });
-  const secrets = secretTexts(connection);
+  const { method, path, now, storesReply = false } = params;
+  const isRead = storesReply || sight !== 'all' || sent.size > 0;
+  const passing = { method, path, ...filled, body: encode(filled.body) };
+  // Of the unfilled header: a cached text must contain no stored value.
+  const accepted = isRead ? (headerIn(params.headers, 'accept-encoding') ?? '') : undefined;
+  const { request, secrets } = outgoingRequest(connection, passing, accepted, now);
   const showing = {
     sight,
     numbers: sight === 'all' ? [] : [...items.values()].flatMap(({ object }) => storedNumbers(object)),
@@ -104,14 +97,7 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     paths: connection.reply ?? [],
     secrets,
   };
-  const { method, path, now } = params;
-  const url = `${connection.baseUrl}${path}${filled.query}`;
-  const body = encode(filled.body);
-  const codings = codingsFor(params, secrets, sight !== 'all' || sent.size > 0);
-  const given =
-    codings === undefined ? filled.headers : replaceHeaders(filled.headers, [['Accept-Encoding', codings]]);
-  const headers = connectedHeaders(connection, { method, url, headers: given, body }, now);
-  return { request: { method, url, headers, body: body.length === 0 ? undefined : body }, showing };
+  return { request, showing };
 }
 
 /** The text of a body, and its encoder. One that is not UTF-8 is read byte by byte, and must have no placeholders. */

@@ -17,6 +17,8 @@ export interface FillRelayParams extends KeyName, ActorParams {
   /** Token and log length of each item, in the order of the items. */
   readonly items: readonly { readonly token: string; readonly seen: number }[];
   readonly sight: Sight;
+  /** Cards of the reply are stored, for which it is read. */
+  readonly storesReply?: boolean | undefined;
 }
 
 /** Jobs of relayed requests. Card data and credentials of connections never leave the threads but for sending. */

@@ -28,7 +28,7 @@ export interface RequestOrigin {
   readonly ip: string;
   readonly userAgent: string;
   /** The way by which it reaches data, as action logs name it. */
-  readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+  readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form' | 'inbound';
 }
 
 /** The actor, for the action log. */
@@ -260,6 +260,8 @@ const STORED = {
 };
 /** Byte strings of a stored item in a batch: all of `STORED` but the facts, in this order. */
 export const STORED_STRINGS = 7;
+/** An item to be written, of several. */
+export const STORED_ITEM = message(STORED);
 /** An item to be written. */
 export const STORED_PARTS = oneOf({ stored: STORED });
 export type StoredParts = Taken<typeof STORED_PARTS>;

@@ -1,0 +1,384 @@
+/** Numbers and codes outside of the owner's paths. */
+import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { HeaderEntries } from '../../core/headers.ts';
+import { cardBrand } from '../card/brand.ts';
+import { passesLuhn } from '../card/luhn.ts';
+import { cardRole } from '../card/names.ts';
+import { isPathOf } from '../json/named.ts';
+import { wholeDigits } from '../mask/found-numbers.ts';
+import { type Candidate, candidatesIn, objectsWithNumber } from '../reply/cards.ts';
+import {
+  type Branch,
+  createPlaces,
+  type Leaf,
+  Names,
+  type Notation,
+  ROOT,
+  readNotation,
+} from '../reply/leaves.ts';
+import { joinedPieces, PIECE } from '../reply/xml.ts';
+import type { Notations } from '../text/notations.ts';
+import type { Document, DocumentFormat, Found } from './document.ts';
+import { blanked, type Edit, editText } from './edits.ts';
+import { isCardNumber, starsFor } from './extract.ts';
+import type { Rules } from './rules.ts';
+import { findNumbers } from './search.ts';
+
+/** A number or a code that must not pass. */
+interface Stray extends Edit {
+  readonly code: Extract<ErrorCode, 'card_not_extracted' | 'code_not_extracted'>;
+}
+
+/** The rules, and the digits of extracted numbers that are found by no check digit. */
+export interface Strictness {
+  readonly rules: Rules;
+  readonly known: ReadonlySet<string>;
+}
+
+/** How errors name places of a text, and the steps that they may show. */
+interface Place {
+  readonly name: 'body' | 'query' | 'header' | 'path';
+  /** The text or number that holds a place, and the steps to it. */
+  readonly stepsAt: (at: number) => readonly string[];
+}
+
+const EXPECTED = {
+  card_not_extracted: 'has a card number, and is at no path of `extract` or `allow`',
+  code_not_extracted: 'has a verification code, and is at no path of `extract` or `allow`',
+} as const;
+
+const OWN: Readonly<Record<DocumentFormat, Notations>> = {
+  json: ['backslash'],
+  xml: ['entity'],
+  form: ['percent', 'plus'],
+};
+const ALL: Readonly<Record<DocumentFormat, Notations>> = {
+  json: ['backslash', 'percent', 'entity'],
+  xml: ['entity', 'percent', 'backslash'],
+  form: ['percent', 'plus', 'backslash', 'entity'],
+};
+const OF_PATH: Notations = ['percent'];
+const OF_HEADER: Notations = ['percent', 'backslash', 'entity'];
+
+/** Header values without so many digits hold nothing. */
+const MAY_BE_STRAY = /\d.*\d.*\d|[^ -~]/s;
+const CODE = /^\p{Nd}{3,4}$/u;
+const DIGITS = /\p{Nd}/gu;
+const PLAIN_STEP = /^@?[^.[\]"@]+$/;
+
+/** Shows the names of the owner's paths, and `*` for all others, which a sender chose. */
+function fieldOf({ name, stepsAt }: Place, at: number, names: ReadonlySet<string>): string {
+  let field: string = name;
+  for (const step of stepsAt(at)) {
+    if (step === '[*]') {
+      field += step;
+    } else if (!names.has(step)) {
+      field += '.*';
+    } else {
+      field += PLAIN_STEP.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`;
+    }
+  }
+  return field;
+}
+
+function isBefore(one: Stray, other: Stray): boolean {
+  return one.code === other.code ? one.start < other.start : one.code === 'card_not_extracted';
+}
+
+/** Rejects the first number, or without one the first code, or gives what replaces them all. */
+function settle(strays: readonly Stray[], place: Place, { strict, names }: Rules): readonly Edit[] {
+  if (strict === true && strays.length > 0) {
+    const first = strays.reduce((best, each) => (isBefore(each, best) ? each : best));
+    throw new VaultError(first.code, {
+      field: fieldOf(place, first.start, names),
+      expected: EXPECTED[first.code],
+    });
+  }
+  return strays;
+}
+
+/** The leaf that holds a place of a text, among leaves in order. */
+function leafAt(leaves: readonly Leaf[], at: number): Leaf | undefined {
+  let [low, high] = [0, leaves.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((leaves[middle]?.start ?? 0) <= at) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  const leaf = leaves[low - 1];
+  return leaf !== undefined && at < leaf.end ? leaf : undefined;
+}
+
+/** The steps to what is in a branch; the items of a list have its name. The outermost value of JSON has none. */
+function stepsTo({ name, up, isItem }: Pick<Branch, 'name' | 'up' | 'isItem'>, isJson: boolean): string[] {
+  if (up === undefined || (isJson && up === ROOT)) {
+    return [];
+  }
+  return [...stepsTo(up, isJson), isItem ? '[*]' : name];
+}
+
+function stepsOf(leaf: Leaf, format: DocumentFormat): readonly string[] {
+  const { name, branch, own, field, isItem } = leaf;
+  switch (format) {
+    case 'form':
+      return [field ?? name];
+    case 'json':
+      return stepsTo({ name, up: branch, isItem: isItem === true }, true);
+    case 'xml':
+      return own === undefined && name !== PIECE
+        ? [...stepsTo(branch, false), `@${name}`]
+        : stepsTo(own ?? branch, false);
+  }
+}
+
+/** The value of a candidate with `*` in place of its digits, in the notation of a form if it is in one. */
+function starredValue({ value }: Candidate, isForm: boolean): string {
+  const stars = value.replace(DIGITS, '*');
+  return isForm ? stars.replaceAll(' ', '+') : stars;
+}
+
+/** Numbers and codes by their names. `isFree`: tells whether a place is neither extracted nor allowed. */
+function namedStrays(
+  candidates: readonly Candidate[],
+  isForm: boolean,
+  isFree: (at: number) => boolean,
+): readonly Stray[] {
+  const objects = objectsWithNumber(candidates);
+  const strays: Stray[] = [];
+  for (const candidate of candidates) {
+    const { role, strong, value, branch, isLoose, start, end, quote } = candidate;
+    const place = { start, end, quote };
+    if (isLoose === true || !isFree(start)) {
+      continue;
+    }
+    const isCode = (role === 'cvv' && objects.has(branch)) || (isSecret(role) && strong);
+    if (role === 'number' && strong) {
+      strays.push({ ...place, by: starredValue(candidate, isForm), code: 'card_not_extracted' });
+    } else if (isCode && CODE.test(value)) {
+      strays.push({ ...place, by: starsFor(value), code: 'code_not_extracted' });
+    }
+  }
+  return strays;
+}
+
+function isSecret(role: Candidate['role']): boolean {
+  return role === 'cvv' || role === 'secret';
+}
+
+function foundStrays(
+  text: string,
+  own: Notations,
+  all: Notations,
+  known: ReadonlySet<string>,
+): readonly Stray[] {
+  return findNumbers(text, own, all, known).map((edit) => ({ ...edit, code: 'card_not_extracted' }));
+}
+
+/** A number of JSON as a whole: its quotes make a text of it. */
+function asLiteral(stray: Stray, leaves: readonly Leaf[], text: string): Stray {
+  const leaf = leafAt(leaves, stray.start);
+  if (leaf?.quote === undefined) {
+    return stray;
+  }
+  const { start, end, quote } = leaf;
+  return { ...stray, start, end, quote, by: text.slice(start, end).replace(DIGITS, '*') };
+}
+
+/** A number of JSON with an exponent or a fraction of zeros. */
+function inexactStray({ value, start, end, quote }: Leaf): readonly Stray[] {
+  const digits = wholeDigits(value, 13, 19);
+  return digits !== undefined && passesLuhn(digits) && cardBrand(digits) !== undefined
+    ? [{ start, end, quote, by: value.replace(DIGITS, '*'), code: 'card_not_extracted' }]
+    : [];
+}
+
+/** The parts of a text that comments or the like split which are a number or a code, as a reader joins it. */
+function splitParts(
+  text: string,
+  name: string,
+  known: ReadonlySet<string>,
+): readonly Pick<Stray, 'start' | 'end' | 'code'>[] {
+  const value = text.trim();
+  const whole = { start: 0, end: text.length };
+  const named = cardRole(name);
+  const isStrong = named?.strong === true;
+  if (isStrong && isSecret(named.role) && CODE.test(value)) {
+    return [{ ...whole, code: 'code_not_extracted' }];
+  }
+  if (isStrong && named.role === 'number' && isCardNumber(value)) {
+    return [{ ...whole, code: 'card_not_extracted' }];
+  }
+  return foundStrays(text, [], OF_HEADER, known);
+}
+
+function splitStrays(pieces: readonly Leaf[], text: string, known: ReadonlySet<string>): readonly Stray[] {
+  const joined = joinedPieces(pieces);
+  const parts = splitParts(joined, pieces[0]?.branch.name ?? '', known);
+  const isStray = new Uint8Array(parts.length === 0 ? 0 : joined.length);
+  for (const { start, end } of parts) {
+    isStray.fill(1, start, end);
+  }
+  const strays: Stray[] = [];
+  const [{ code } = { code: undefined }] = parts;
+  let at = 0;
+  for (const piece of pieces) {
+    if (code === undefined) {
+      break;
+    }
+    const placeOf = createPlaces(piece, text);
+    for (const { 0: digit, index } of piece.value.matchAll(DIGITS)) {
+      if (isStray[at + index] === 1) {
+        strays.push({ start: placeOf(index), end: placeOf(index + digit.length), by: '*', code });
+      }
+    }
+    at += piece.value.length;
+  }
+  return strays;
+}
+
+/** The places of a body that the owner allows to hold anything. */
+function allowedPlaces({ visit }: Document, { allow }: Rules): Iterable<Leaf> {
+  const places = new Set<Leaf>();
+  const add = ({ pieces = [] }: Pick<Found, 'pieces'>): void => {
+    for (const piece of pieces) {
+      places.add(piece);
+    }
+  };
+  for (const path of allow) {
+    visit(path, add);
+    // As errors name it.
+    if (path[0] === 'body') {
+      visit(path.slice(1), add);
+    }
+  }
+  return places;
+}
+
+/**
+ * Finds what a body still has besides what is extracted. Throws `card_not_extracted` and `code_not_extracted`; with `mask`
+ * returns the edits that hide it.
+ */
+export function strictBody(
+  document: Document,
+  candidates: readonly Candidate[],
+  extracted: readonly Edit[],
+  { rules, known }: Strictness,
+): readonly Edit[] {
+  const { text, leaves, format, split } = document;
+  const free = blanked(text, [...extracted, ...allowedPlaces(document, rules)]);
+  const isFree = (at: number): boolean => free.charCodeAt(at) === text.charCodeAt(at);
+  const isWhole = ({ start, end }: Leaf): boolean => free.slice(start, end) === text.slice(start, end);
+  const strays = [
+    ...namedStrays(candidates, format === 'form', isFree),
+    ...foundStrays(free, OWN[format], ALL[format], known).map((stray) => asLiteral(stray, leaves, text)),
+    ...leaves.filter(({ isInexact, start }) => isInexact === true && isFree(start)).flatMap(inexactStray),
+    ...split.filter((pieces) => pieces.every(isWhole)).flatMap((pieces) => splitStrays(pieces, text, known)),
+  ];
+  const stepsAt = (at: number): readonly string[] => {
+    const leaf = leafAt(leaves, at);
+    return leaf === undefined ? [] : stepsOf(leaf, format);
+  };
+  return settle(strays, { name: 'body', stepsAt }, rules);
+}
+
+/** Characters of ASCII in a query; all others are of no number and of no name of a code. */
+const QUERY_NOTATION: Notation = { pattern: /\+|%[0-7][\da-f]/gi, read: (match) => readAscii(match) };
+const COOKIE_NOTATION: Notation = { pattern: /%[0-7][\da-f]/gi, read: (match) => readAscii(match) };
+
+function readAscii(match: string): string {
+  return match === '+' ? ' ' : String.fromCharCode(Number.parseInt(match.slice(1), 16));
+}
+
+/** The pairs of a query or a cookie. */
+function pairLeaves(text: string, separator: string, notation: Notation): readonly Leaf[] {
+  const names = new Names();
+  const leaves: Leaf[] = [];
+  let start = 0;
+  for (const pair of text.split(separator)) {
+    const equals = pair.indexOf('=');
+    if (equals >= 0) {
+      const name = readNotation(pair.slice(0, equals), notation).trim();
+      const value = readNotation(pair.slice(equals + 1), notation);
+      leaves.push({
+        ...names.find(name),
+        value,
+        start: start + equals + 1,
+        end: start + pair.length,
+        notation,
+      });
+    }
+    start += pair.length + separator.length;
+  }
+  return leaves;
+}
+
+function isAllowed(place: Place['name'], field: string, { allow }: Rules): boolean {
+  const same = place === 'header' ? field.toLowerCase() : field;
+  return allow.some((path) => isPathOf(path, [place, field]) || isPathOf(path, [place, same]));
+}
+
+interface Part {
+  readonly text: string;
+  readonly leaves: readonly Leaf[];
+  readonly name: 'query' | 'header';
+  readonly own: Notations;
+  readonly all: Notations;
+}
+
+/** Checks a query or the value of a header; with `mask` returns it without numbers and codes. */
+function strictPart(
+  { text, leaves, name, own, all }: Part,
+  steps: Place['stepsAt'],
+  { rules, known }: Strictness,
+): string {
+  const allowed = leaves.filter(({ field }) => field !== undefined && isAllowed(name, field, rules));
+  const free = blanked(text, allowed);
+  const isFree = (at: number): boolean => free.charCodeAt(at) === text.charCodeAt(at);
+  const named = namedStrays(candidatesIn(leaves, text, 'members'), name === 'query', isFree);
+  const strays = [...named, ...foundStrays(free, own, all, known)];
+  return editText(text, settle(strays, { name, stepsAt: steps }, rules));
+}
+
+/** Checks a query, which begins with its question mark, as {@link strictBody} checks a body. */
+export function strictQuery(query: string, strictness: Strictness): string {
+  if (strictness.rules.strict === false || query.length <= 1) {
+    return query;
+  }
+  const text = query.slice(1);
+  const leaves = pairLeaves(text, '&', QUERY_NOTATION);
+  const stepsAt = (at: number): readonly string[] => {
+    const field = leafAt(leaves, at)?.field;
+    return field === undefined ? [] : [field];
+  };
+  return `?${strictPart({ text, leaves, name: 'query', own: OWN.form, all: ALL.form }, stepsAt, strictness)}`;
+}
+
+/** Checks a path. */
+export function strictPath(path: string, { rules, known }: Strictness): string {
+  if (rules.strict === false || rules.allow.some((allowed) => isPathOf(allowed, ['path']))) {
+    return path;
+  }
+  const strays = foundStrays(path, OF_PATH, OF_PATH, known);
+  return editText(path, settle(strays, { name: 'path', stepsAt: () => [] }, rules));
+}
+
+/** Checks headers: their values, and the pairs of cookies. */
+export function strictHeaders(headers: HeaderEntries, strictness: Strictness): HeaderEntries {
+  const { rules } = strictness;
+  if (rules.strict === false) {
+    return headers;
+  }
+  return headers.map(([name, text]) => {
+    if (!MAY_BE_STRAY.test(text) || isAllowed('header', name, rules)) {
+      return [name, text];
+    }
+    const isCookie = name.toLowerCase() === 'cookie';
+    const value: Leaf = { name, branch: ROOT, value: text, start: 0, end: text.length };
+    const leaves = isCookie ? pairLeaves(text, ';', COOKIE_NOTATION) : cardRole(name) === null ? [] : [value];
+    const part = { text, leaves, name: 'header', own: OF_PATH, all: OF_HEADER } as const;
+    return [name, strictPart(part, () => [name], strictness)];
+  });
+}
