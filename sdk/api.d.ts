@@ -1377,6 +1377,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List accounts
+         * Lists all accounts of the vault with their rights.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        get: operations["listAccounts"];
+        put?: never;
+        /**
+         * Create an account
+         * Makes an account and shows its password once. It sees numbers masked unless `unmasked` is set. Of two requests with one name at the same time, one gets 409.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["createAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/account/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an account
+         * Returns one account with its rights.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        get: operations["readAccount"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an account
+         * Deletes an account that has no vault key, with everything that it has made. Its name is never given again here.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        delete: operations["deleteAccount"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an account
+         * Changes the rights that the body names, on every server with the next request. `null` removes `hosts` or `rate`.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        patch: operations["changeAccount"];
+        trace?: never;
+    };
+    "/account/{name}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an account a new password
+         * Makes a new password and shows it once. The old one, and one that a change left valid, end at once on every server; API credentials of the account stay.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["replaceAccountPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/account/{name}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Suspend an account
+         * From now on every request with the password, a credential or the secret of an endpoint of the account gets 403 `account_suspended`, on every server; accepted requests, webhooks and events wait. What expires does so. Can be repeated.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["suspendAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/account/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an account
+         * Ends a suspension: requests are answered, and what waited is sent. Can be repeated.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["resumeAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -3815,6 +3943,126 @@ export interface components {
              */
             overlap?: string;
         };
+        /** The name of the account, and what it may do. */
+        CreateAccount: {
+            /**
+             * The name of the account, with which it signs in. A name that an account has, or that a deleted one had: 409.
+             * @example shop-4711
+             */
+            name: string;
+            /** Whether it sees numbers unmasked. */
+            unmasked?: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying?: boolean;
+            /**
+             * The hosts that it may send data to; any if omitted.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * The requests of the account in all, its endpoints included: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`. No limit of its own if omitted.
+             * @example 600/m
+             */
+            rate?: string;
+        };
+        /** An account with its password. */
+        NewAccount: {
+            /**
+             * The name of the account.
+             * @example shop-4711
+             */
+            name: string;
+            /**
+             * Its password, with 256 bits of randomness. Only this reply contains it.
+             * @example dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBwYXNzd29yZA
+             */
+            password: string;
+            /** Whether it sees numbers unmasked. */
+            unmasked: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying: boolean;
+            /**
+             * The hosts that it may send data to; any if omitted.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * The requests of the account in all, its endpoints included: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`. No limit of its own if omitted.
+             * @example 600/m
+             */
+            rate?: string;
+            /** Whether its requests are refused, and its jobs wait. */
+            suspended: boolean;
+            /**
+             * When it was made.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+        };
+        /** An account. */
+        Account: {
+            /**
+             * The name of the account.
+             * @example shop-4711
+             */
+            name: string;
+            /** Whether it sees numbers unmasked. */
+            unmasked: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying: boolean;
+            /**
+             * The hosts that it may send data to; any if omitted.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * The requests of the account in all, its endpoints included: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`. No limit of its own if omitted.
+             * @example 600/m
+             */
+            rate?: string;
+            /** Whether its requests are refused, and its jobs wait. */
+            suspended: boolean;
+            /**
+             * When it was made.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+        };
+        /** In ascending order of name. */
+        AccountList: components["schemas"]["Account"][];
+        /** What changes; anything else stays as it is. */
+        ChangeAccount: {
+            /** Whether it sees numbers unmasked. */
+            unmasked?: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying?: boolean;
+            /** The hosts that it may send data to; null: any. */
+            hosts?: string[] | null;
+            /** The requests of the account in all; null: no limit of its own. */
+            rate?: string | null;
+        };
+        /** An account with its new password. */
+        ReplacedPassword: {
+            /**
+             * The name of the account.
+             * @example shop-4711
+             */
+            name: string;
+            /**
+             * Its password, with 256 bits of randomness. Only this reply contains it.
+             * @example dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBwYXNzd29yZA
+             */
+            password: string;
+        };
         /** One event of the security log. */
         AuditEntry: {
             /**
@@ -3832,7 +4080,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -3883,7 +4131,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -3906,7 +4154,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4212,7 +4460,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4322,7 +4574,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4505,6 +4761,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -4730,6 +4988,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -4898,7 +5158,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5099,6 +5363,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -5283,7 +5549,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5446,7 +5716,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5592,6 +5866,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -5758,6 +6034,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -5916,7 +6194,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6078,6 +6360,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -6226,7 +6510,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6434,6 +6722,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -6574,6 +6864,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              */
@@ -6769,6 +7061,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
              *     `not_allowed`: This account or credential is not allowed to do this.
@@ -6943,7 +7237,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7141,6 +7439,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              */
             403: {
@@ -7269,7 +7569,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7451,6 +7755,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -7608,6 +7914,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
              *     `endpoint_out_of_scope`: This endpoint does not have access to the requested item.
@@ -7745,7 +8053,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7865,7 +8177,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7997,7 +8313,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8237,7 +8557,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8367,7 +8691,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8487,7 +8815,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8619,7 +8951,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8859,7 +9195,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8989,7 +9329,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9111,7 +9455,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9229,6 +9577,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -9389,6 +9739,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -9544,7 +9896,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9685,7 +10041,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9817,6 +10177,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -9967,6 +10329,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -10122,6 +10486,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `recovery_refused`: These shares do not open this key.
              */
             403: {
@@ -10270,7 +10636,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10398,6 +10768,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -10540,7 +10912,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10670,7 +11046,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10804,7 +11184,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10918,7 +11302,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11034,7 +11422,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11243,6 +11635,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -11498,6 +11892,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -11738,6 +12134,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -11932,6 +12330,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -12141,6 +12541,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -12348,6 +12750,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -12557,6 +12961,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -12764,6 +13170,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -12973,6 +13381,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -13160,7 +13570,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13270,7 +13684,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13390,7 +13808,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13526,7 +13948,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13648,7 +14074,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13778,7 +14208,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13894,7 +14328,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14024,7 +14462,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14156,7 +14598,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14286,7 +14732,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14406,7 +14856,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14520,7 +14974,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14636,7 +15094,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14770,7 +15232,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14902,7 +15368,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15032,7 +15502,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15152,7 +15626,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15276,7 +15754,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15406,7 +15888,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15531,7 +16017,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15667,7 +16157,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15807,7 +16301,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15921,7 +16419,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16043,7 +16545,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16175,7 +16681,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16299,7 +16809,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16429,7 +16943,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16543,7 +17061,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16655,7 +17177,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16772,7 +17298,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16876,7 +17406,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16990,7 +17524,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17104,7 +17642,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17234,7 +17776,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17354,7 +17900,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17484,7 +18034,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17562,6 +18116,1026 @@ export interface operations {
             };
         };
     };
+    listAccounts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List accounts */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateAccount"];
+            };
+        };
+        responses: {
+            /** Create an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewAccount"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_exists`: An account has this name, or a deleted account had it. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_empty`: The account still has vault keys. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAccount"];
+            };
+        };
+        responses: {
+            /** Change an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    replaceAccountPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Give an account a new password */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplacedPassword"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    suspendAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Suspend an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resumeAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Resume an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readAudit: {
         parameters: {
             query?: {
@@ -17569,7 +19143,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -17651,7 +19225,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

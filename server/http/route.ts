@@ -21,6 +21,7 @@ export type Noun =
   | 'job'
   | 'event'
   | 'admin'
+  | 'account'
   | 'credential'
   | 'audit';
 
@@ -236,6 +237,7 @@ const BASIC_AUTH: readonly ErrorCode[] = [
   'unauthenticated',
   'too_many_failures',
   'not_allowed',
+  'account_suspended',
   'record_rolled_back',
   'integrity_failed',
 ];
@@ -243,6 +245,7 @@ const ENDPOINT_SECRET: readonly ErrorCode[] = [
   'endpoint_refused',
   'endpoint_gone',
   'endpoint_used_up',
+  'account_suspended',
   'origin_not_allowed',
   'conflicting_parameters',
   'record_rolled_back',

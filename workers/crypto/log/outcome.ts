@@ -95,6 +95,10 @@ const OUTCOMES = [
   'origin_not_allowed',
   'reference_sensitive',
   'version_mismatch',
+  'account_suspended',
+  'account_not_found',
+  'account_exists',
+  'account_not_empty',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */
