@@ -1,3 +1,4 @@
+import { type AccountCalls, createAccountCalls } from './calls/account.ts';
 import { type AdminCalls, createAdminCalls } from './calls/admin.ts';
 import { type AuditCalls, createAuditCalls } from './calls/audit.ts';
 import { type CaptureCalls, createCaptureCalls } from './calls/capture.ts';
@@ -67,6 +68,8 @@ export class Vault {
   readonly utility: UtilityCalls;
   /** The account itself: bills, usage, preferences, password. */
   readonly admin: AdminCalls;
+  /** Accounts of the vault, for platforms; with an operator credential, which does nothing else. */
+  readonly accounts: AccountCalls;
   /** API credentials: a part of the rights of the account, for one purpose each. */
   readonly credentials: CredentialCalls;
   /** The security log of the account. */
@@ -102,6 +105,7 @@ export class Vault {
     this.connections = createConnectionCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);
+    this.accounts = createAccountCalls(transport);
     this.credentials = createCredentialCalls(transport);
     this.audit = createAuditCalls(transport);
   }

@@ -2,6 +2,15 @@
  * Client of a Cardvault service.
  * @packageDocumentation
  */
+export type {
+  Account,
+  AccountCalls,
+  ChangeAccount,
+  CreateAccount,
+  NamedAccount,
+  NewAccount,
+  ReplacedPassword,
+} from './calls/account.ts';
 export type { AdminCalls } from './calls/admin.ts';
 export type { AuditCalls } from './calls/audit.ts';
 export type { CaptureCalls, SealingKey } from './calls/capture.ts';

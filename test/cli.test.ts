@@ -37,6 +37,7 @@ describe('account create', () => {
       unmasked: true,
       paying: false,
       hosts: ['api.example', '10.0.0.1', '::1', '*.shop.example'],
+      suspended: false,
       created_at: expect.any(String),
       password: expect.any(String),
     });
@@ -56,9 +57,9 @@ describe('account list, set, delete', () => {
     await run(['account', 'create', 'listed', '--unmasked', '--allow-host', 'a.example,b.example']);
     const { out } = await run(['account', 'list']);
     const [heading = '', ...rows] = out.split('\n');
-    expect(heading).toMatch(/^Account +Numbers +Paying +Hosts +Created$/);
+    expect(heading).toMatch(/^Account +Numbers +Paying +Hosts +Rate +Suspended +Created$/);
     const row = rows.find((line) => line.startsWith('listed ')) ?? '';
-    expect(row).toMatch(/^listed +unmasked +no +a\.example,b\.example +\d{4}-\S+Z$/);
+    expect(row).toMatch(/^listed +unmasked +no +a\.example,b\.example +none +no +\d{4}-\S+Z$/);
     expect(row.indexOf('unmasked')).toBe(heading.indexOf('Numbers'));
     expect(await commandJson<unknown[]>(vault, 'account', 'list')).toHaveLength(rows.length - 1);
   });

@@ -21,6 +21,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
   connection: 'connections',
   job: 'jobs',
   event: 'event subscriptions',
+  account: 'accounts of a platform',
   admin: 'the account',
   credential: 'credentials',
   audit: 'the security log',

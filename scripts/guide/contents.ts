@@ -202,6 +202,11 @@ export const CONTENTS: readonly Group[] = [
       page('guides/client-certificates.md', 'Client certificates', 'For third parties that want to see one'),
       page('guides/generated-clients.md', 'Generated clients', 'For languages without an SDK'),
       page('guides/least-privilege.md', 'Least privilege', 'Credentials with a part of an account’s rights'),
+      page(
+        'guides/platforms.md',
+        'Accounts for a platform',
+        'Create, limit, suspend and delete accounts by API',
+      ),
       page('guides/console.md', 'Console', 'Screens for support, operators and product owners'),
       page('guides/billing-and-preferences.md', 'Account and bills', 'Usage, preferences, password'),
       page('guides/audit.md', 'Security log', 'What happened to an account, in an order that shows changes'),

@@ -71,7 +71,7 @@ function partPage(api: Api, part: Part): PageParts {
 
 const LEAD = `The same as an OpenAPI document: [/openapi.json](/openapi.json), also for [generated
 clients](/guide/generated-clients). In the examples, \`AUTH\` is the name and the password of an account as
-\`name:password\`, and \`SECRET\` is the secret of an endpoint. In TypeScript, \`client\` is a [client of an
+\`name:password\`, \`SECRET\` is the secret of an endpoint, and \`OPERATOR\` that of an operator credential. In TypeScript, \`client\` is a [client of an
 account](/guide/sdk#vault), and \`checkout\` and \`desk\` are [clients of one endpoint](/guide/sdk#clients-of-one-endpoint).`;
 
 function overviewPage(api: Api): PageParts {

@@ -7,6 +7,7 @@ const ORIGIN = 'http://127.0.0.1:8080';
 const PASSPHRASE = 'X-Vault-Passphrase';
 /** How a request signs in, by the name of the scheme; the guide has the same variables. */
 const SIGNED: Readonly<Record<string, string>> = {
+  credential: '-H "Authorization: Bearer $OPERATOR"',
   captureSecret: '-H "X-Vault-Capture-Secret: $SECRET"',
   retrieveSecret: '-H "X-Vault-Retrieve-Secret: $SECRET"',
 };

@@ -87,7 +87,7 @@ export type Repeat = 'always' | 'keyed' | 'when_rejected';
 
 /** A single call. */
 export interface ApiCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: readonly string[];
   readonly repeat: Repeat;
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;

@@ -21,7 +21,7 @@ export interface ApiErrorParts {
   readonly page?: string | undefined;
   readonly requestId: string | undefined;
   readonly field: string | undefined;
-  readonly scope?: Scope | undefined;
+  readonly scope?: VaultApiError['scope'];
   readonly retryAfterSeconds: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface ApiErrorParts {
  *
  * Any call can be answered with `invalid_request`, `duplicate_parameter`, `rate_limited`, `overloaded`,
  * `store_unavailable` or `internal`; one that names a vault key also with `conflicting_parameters`; one with the credentials of an account also with `unauthenticated`,
- * `too_many_failures`, `not_allowed` or `unknown_parameter`; one with a body also with `invalid_json`, `json_too_deep`,
+ * `too_many_failures`, `not_allowed`, `account_suspended` or `unknown_parameter`; one with a body also with `invalid_json`, `json_too_deep`,
  * `body_too_large` or `content_encoding_unsupported`; and one that reads stored records also with `record_rolled_back` or
  * `integrity_failed`. The reference of a call lists the other codes.
  * @see /guide/errors
@@ -57,7 +57,7 @@ export class VaultApiError extends VaultError {
   /** The place of the invalid part of the request, such as `query.key`; never its value. */
   readonly field: string | undefined;
   /** The scope that the credential lacks, where that is why it is `not_allowed`. */
-  readonly scope: Scope | undefined;
+  readonly scope: Scope | 'account:write' | undefined;
   /** Seconds that the service asked to wait before another attempt. */
   readonly retryAfterSeconds: number | undefined;
 
@@ -144,7 +144,7 @@ export function apiErrorOf(status: number, headers: Headers, text: string, base:
     page: base.replace(/\/v1$/, '/guide/errors'),
     requestId: requestIdOf(headers) ?? matching(body['request_id'], REQUEST_ID),
     field: matching(body['field'], FIELD),
-    scope: INSUFFICIENT.exec(headers.get('www-authenticate') ?? '')?.[1] as Scope | undefined,
+    scope: INSUFFICIENT.exec(headers.get('www-authenticate') ?? '')?.[1] as VaultApiError['scope'],
     retryAfterSeconds: retryAfterSeconds(headers.get('retry-after')),
   });
 }

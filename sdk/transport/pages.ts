@@ -58,7 +58,7 @@ export function remove<T>(transport: Transport, path: Path, query: ApiCall['quer
 /** Sends an object as JSON. */
 export function sendJson<T>(
   transport: Transport,
-  method: 'POST' | 'PUT' | 'DELETE',
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: Path,
   repeat: ApiCall['repeat'],
   body: object,

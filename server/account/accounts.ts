@@ -20,6 +20,8 @@ import type { AccountStore } from './store.ts';
 
 const CHANGES_MAX = 5;
 const WINDOW_MS = 60_000;
+/** Attempts to remove an account while other requests change it. */
+const REMOVE_TRIES_MAX = 10;
 
 /** Manages accounts: who may sign in, and with which rights. */
 export class Accounts {
@@ -80,17 +82,24 @@ export class Accounts {
     return (await this.records.find(name))?.account;
   }
 
-  /** Adds an account; undefined, with nothing changed, when the name is in use. */
+  /**
+   * Adds an account; undefined, with nothing changed, when the name is in use. The name of a removed account can be used again
+   * unless `mayReuse` is false.
+   */
   async create(
     name: string,
     password: SecretBytes,
-    { unmasked = false, paying = false, hosts = [] }: AccountSettings,
+    { unmasked = false, paying = false, hosts = [], rate }: AccountSettings,
     origin: PasswordOrigin = 'chosen',
+    mayReuse = true,
   ): Promise<AccountInfo | undefined> {
     const hashed = await this.passwords.hash(password, origin);
     const created_at = new Date(this.now()).toISOString();
-    const record = { aid: this.randomId(), ...hashed, unmasked, paying, hosts, created_at, revision: 1 };
-    const isAdded = await this.store.create(name, await this.records.seal(name, record));
+    const record = {
+      ...{ aid: this.randomId(), ...hashed, unmasked, paying, hosts },
+      ...{ rate: rate ?? undefined, created_at, revision: 1 },
+    };
+    const isAdded = await this.store.create(name, await this.records.seal(name, record), mayReuse);
     return isAdded ? toAccountInfo(name, record) : undefined;
   }
 
@@ -101,17 +110,16 @@ export class Accounts {
     );
   }
 
-  /** Returns the id of the account of this name, and the revision of its record, which may be an older copy. */
-  async identify(name: string): Promise<{ readonly aid: string; readonly revision: number } | undefined> {
+  /** Returns the account of this name; its record may be an older copy. */
+  async read(name: string): Promise<AccountInfo | undefined> {
     const read = await this.store.read(name);
-    const { aid, revision = 0 } = read ? await this.records.open(name, read) : {};
-    return aid === undefined ? undefined : { aid, revision };
+    return read && toAccountInfo(name, await this.records.open(name, read));
   }
 
   /** Changes the given rights on every server; undefined for an unknown name. `acceptsOlder`: see `AccountRecords.change`. */
   async set(
     name: string,
-    { unmasked, paying, hosts }: AccountSettings,
+    { unmasked, paying, hosts, rate, suspended }: AccountSettings,
     acceptsOlder = false,
   ): Promise<AccountInfo | undefined> {
     const edit = (record: AccountRecord): AccountRecord => ({
@@ -119,34 +127,46 @@ export class Accounts {
       unmasked: unmasked ?? record.unmasked,
       paying: paying ?? record.paying,
       hosts: hosts ?? record.hosts,
+      rate: rate === undefined ? record.rate : (rate ?? undefined),
+      suspended: suspended ?? record.suspended,
     });
     const changed = await this.records.change(name, edit, acceptsOlder);
     return changed && toAccountInfo(name, changed);
   }
 
-  /** Replaces the password, on every server at once; false for an unknown name. */
+  /** Replaces the password, on every server at once; undefined for an unknown name. */
   async setPassword(
     name: string,
     password: SecretBytes,
     origin: PasswordOrigin = 'chosen',
-  ): Promise<boolean> {
+  ): Promise<AccountInfo | undefined> {
     const changed = await this.records.change(name, async (record) => ({
       ...record,
       ...(await this.passwords.hash(password, origin)),
       former: undefined,
     }));
-    return changed !== undefined;
+    return changed && toAccountInfo(name, changed);
   }
 
-  /** Removes an account, so that it can no longer sign in; its data stays. Undefined for an unknown name. */
-  async remove(name: string): Promise<AccountInfo | undefined> {
-    const read = await this.store.read(name);
-    if (!read) {
-      return undefined;
+  /**
+   * Removes an account, so that it can no longer sign in; its data stays. Undefined for an unknown name, and with `aid` if
+   * another account has it.
+   */
+  async remove(name: string, aid?: string): Promise<AccountInfo | undefined> {
+    for (let tries = 0; tries < REMOVE_TRIES_MAX; tries++) {
+      const read = await this.store.read(name);
+      if (read === undefined) {
+        return undefined;
+      }
+      const info = toAccountInfo(name, await this.records.open(name, read));
+      if (aid !== undefined && aid !== info.aid) {
+        return undefined;
+      }
+      if (await this.store.remove(name, read, info.aid, this.now())) {
+        return info;
+      }
     }
-    const info = toAccountInfo(name, await this.records.open(name, read));
-    await this.store.remove(name, info.aid);
-    return info;
+    throw new VaultError('overloaded');
   }
 
   makePassword(): Promise<Secret<string>> {

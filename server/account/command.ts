@@ -2,12 +2,18 @@ import { CommandError, defineCommand, type Table, type Values } from '../cli/com
 import { existing } from '../cli/operator.ts';
 import { encodeSecret } from '../core/secret.ts';
 import { isCredentialId } from '../domain/account.ts';
+import { parseRate, RATE_EXPECTED } from '../domain/endpoint.ts';
 import { isHostPattern } from '../domain/text/network.ts';
 import type { Accounts } from './accounts.ts';
-import type { AccountInfo, AccountSettings } from './records.ts';
+import type { AccountInfo } from './records.ts';
 
 interface Needs {
   readonly accounts: Accounts;
+}
+
+/** The jobs of accounts, which wait while these are suspended. */
+interface JobNeeds {
+  readonly jobs: { readonly goOn: (aid: string) => Promise<void> };
 }
 
 /** A name for HTTP Basic authentication, as in VAULT_BOOTSTRAP_USER. */
@@ -21,6 +27,11 @@ const SETTINGS = {
     kind: 'list',
     value: 'HOST',
     help: 'a host that the account may send data to; can be repeated; "any" allows all',
+  },
+  rate: {
+    kind: 'text',
+    value: 'RATE',
+    help: 'its requests in a period, such as 600/m; "none" ends the limit',
   },
 } as const;
 
@@ -48,24 +59,35 @@ function hostsOf(values: readonly string[]): readonly string[] {
   return [...new Set(hosts)];
 }
 
-function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings {
-  return { unmasked, paying, hosts: hosts && hostsOf(hosts) };
+/** The rate of `--rate`; null for none. */
+function rateOf(value: string): string | null {
+  if (value !== 'none' && parseRate(value) === undefined) {
+    throw new CommandError(`--rate ${RATE_EXPECTED.replaceAll('`', '')}, or none.`, 2);
+  }
+  return value === 'none' ? null : value;
+}
+
+function settingsOf({ unmasked, paying, rate, 'allow-host': hosts }: Values<typeof SETTINGS>) {
+  const given = { unmasked, paying, hosts: hosts && hostsOf(hosts) };
+  return { ...given, rate: rate === undefined ? undefined : rateOf(rate) };
 }
 
 /** An account as JSON, without internal ids. */
-function dataOf({ aid: _, ...shown }: AccountInfo) {
+function dataOf({ aid: _, revision: __, ...shown }: AccountInfo) {
   return shown;
 }
 
 /** Accounts as a table; the columns match those of the help text. */
 function tableOf(accounts: readonly AccountInfo[]): Table {
   return {
-    columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Created'],
-    rows: accounts.map(({ name, unmasked, paying, hosts, created_at }) => [
+    columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Rate', 'Suspended', 'Created'],
+    rows: accounts.map(({ name, unmasked, paying, hosts, rate, suspended, created_at }) => [
       name,
       unmasked ? 'unmasked' : 'masked',
       paying ? 'yes' : 'no',
       hosts.length === 0 ? 'any' : hosts.join(','),
+      rate ?? 'none',
+      suspended ? 'yes' : 'no',
       created_at,
     ]),
     empty: 'There are no accounts.',
@@ -102,7 +124,8 @@ const createAccount = defineCommand({
 const listAccounts = defineCommand({
   words: ['account', 'list'],
   options: {},
-  summary: 'Lists the accounts: name, masking, paying, hosts that they may send data to, time of creation.',
+  summary:
+    'Lists the accounts: name, masking, paying, hosts that they may send data to, rate, suspension, time of creation.',
   opens: 'vault',
   async run(_call, { accounts }: Needs) {
     const found = await accounts.list();
@@ -110,8 +133,9 @@ const listAccounts = defineCommand({
   },
 });
 
-const ACCEPT = {
+const CHANGES = {
   ...SETTINGS,
+  suspended: { kind: 'switch', help: 'whether its requests are refused, and its jobs wait' },
   'accept-older': {
     kind: 'flag',
     help: 'accepts a record that is older than the security log says, with all its settings and its password',
@@ -121,19 +145,25 @@ const ACCEPT = {
 const setAccount = defineCommand({
   words: ['account', 'set'],
   argument: 'NAME',
-  options: ACCEPT,
+  options: CHANGES,
   summary: 'Changes the given settings of an account.',
   audit: { action: 'account.change', account: true },
   opens: 'vault',
   check(call) {
     checkName(call);
-    const { unmasked, paying, hosts } = settingsOf(call.options);
-    if ((unmasked ?? paying ?? hosts ?? call.options['accept-older']) === undefined) {
-      throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
+    if (Object.keys(call.options).length === 0) {
+      const message = 'Nothing to change: give --unmasked, --paying, --allow-host, --rate or --suspended.';
+      throw new CommandError(message, 2);
     }
+    settingsOf(call.options);
   },
-  async run({ argument, options }, { accounts }: Needs) {
-    const account = existing(await accounts.set(argument, settingsOf(options), options['accept-older']));
+  async run({ argument, options }, { accounts, jobs }: Needs & JobNeeds) {
+    const { suspended } = options;
+    const settings = { ...settingsOf(options), suspended };
+    const account = existing(await accounts.set(argument, settings, options['accept-older']));
+    if (suspended === false) {
+      await jobs.goOn(account.aid);
+    }
     return { data: dataOf(account), shown: tableOf([account]) };
   },
 });
@@ -149,8 +179,8 @@ const setPassword = defineCommand({
   check: checkName,
   async run({ argument: name }, { accounts }: Needs) {
     const generated = await accounts.makePassword();
-    const isSet = await accounts.setPassword(name, encodeSecret(generated), 'generated');
-    const password = existing(isSet ? generated : undefined).expose();
+    existing(await accounts.setPassword(name, encodeSecret(generated), 'generated'));
+    const password = generated.expose();
     return { data: { name, password }, shown: `The new password of ${name}, shown only once:\n${password}` };
   },
 });

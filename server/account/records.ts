@@ -6,6 +6,7 @@ import { createKeyedMutex, createTickJoin, replaceOrConfirm } from '../core/conc
 import { VaultError } from '../core/errors.ts';
 import { type Crypto, openJson, sealJson } from '../crypto/client.ts';
 import { type FormerPassword, type PasswordHash, REVISION_GONE } from '../domain/account.ts';
+import { parseRate } from '../domain/endpoint.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import { type OwnPreference, readPreferences } from './preference-values.ts';
 import type { AccountStore } from './store.ts';
@@ -20,10 +21,18 @@ interface Rights {
   readonly paying: boolean;
   /** Hosts that the account may send data to; empty = any. */
   readonly hosts: readonly string[];
+  /** Its requests in a period, such as `600/m`; undefined: no limit of its own. */
+  readonly rate?: string | undefined;
+  /** True while its requests are refused and its jobs wait. Absent in records of accounts that never were. */
+  readonly suspended?: boolean | undefined;
 }
 
-/** Rights to set; omitted ones stay as they are. */
-export type AccountSettings = { readonly [Name in keyof Rights]?: Rights[Name] | undefined };
+/** Rights to set; omitted ones stay as they are. `null` removes the rate. */
+export type AccountSettings = {
+  readonly [Name in Exclude<keyof Rights, 'rate'>]?: Rights[Name] | undefined;
+} & {
+  readonly rate?: string | null | undefined;
+};
 
 /** The plain text of the sealed record of an account. */
 export interface AccountRecord extends Rights, PasswordHash {
@@ -39,7 +48,10 @@ export interface AccountRecord extends Rights, PasswordHash {
 export interface AccountInfo extends Rights {
   readonly name: string;
   readonly aid: string;
+  readonly suspended: boolean;
   readonly created_at: string;
+  /** The number of changes of its record. */
+  readonly revision: number;
 }
 
 /** An account with the bytes of its record. */
@@ -89,7 +101,7 @@ export class AccountRecords {
   /** Opens a record that was read. One older than its newest change is read again; rejects with `record_rolled_back`. */
   async openKnown(name: string, record: Buffer): Promise<KnownAccount | undefined> {
     const opened = await this.open(name, record);
-    const { phc, stretched, former, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
+    const { phc, stretched, former, aid, revision = 0 } = opened;
     if ((await this.readNewestRevision(aid)) > revision) {
       const now = await this.store.read(name);
       if (now?.equals(record) === true) {
@@ -103,7 +115,7 @@ export class AccountRecords {
     if (remembered?.record.equals(record) === true) {
       return remembered;
     }
-    const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
+    const account = accountOf(name, opened);
     // A copy: a reply is a view of a larger one, which the cache would keep in memory.
     const fresh = { record: Buffer.from(record), phc, stretched, former, revision, account };
     this.opened.set(name, fresh);
@@ -228,8 +240,18 @@ export function openAccount(crypto: Crypto, name: string, record: Uint8Array): P
   return openJson(crypto, '', 'account', name, record);
 }
 
+/** Returns the account of a record, as requests see it. */
+function accountOf(name: string, record: AccountRecord): Account {
+  const { aid, unmasked, paying, hosts, rate, suspended = false, preferences = [] } = record;
+  return {
+    ...{ aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) },
+    rate: rate === undefined ? undefined : parseRate(rate),
+    isSuspended: suspended,
+  };
+}
+
 /** Returns the members of a record that operators see: all but the password's hash and the preferences. */
 export function toAccountInfo(name: string, record: AccountRecord): AccountInfo {
-  const { aid, unmasked, paying, hosts, created_at } = record;
-  return { name, aid, unmasked, paying, hosts, created_at };
+  const { aid, unmasked, paying, hosts, rate, suspended = false, created_at, revision = 0 } = record;
+  return { name, aid, unmasked, paying, hosts, rate, suspended, created_at, revision };
 }

@@ -12,7 +12,12 @@ import type { Attempts, Guess } from '../limits/attempts.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import { type AccountPassword, readCredentials } from './authorization.ts';
-import type { CredentialSignIn, SignedInAccount, VerifiedCredential } from './credential/sign-in.ts';
+import {
+  type CredentialSignIn,
+  outcomeOf,
+  type SignedInAccount,
+  type VerifiedCredential,
+} from './credential/sign-in.ts';
 import { hashesOf, type Passwords } from './passwords.ts';
 import type { AccountRecords, KnownAccount } from './records.ts';
 
@@ -78,9 +83,17 @@ export class SignIns {
   /**
    * Signs a request in. The account of a remembered caller is read as it is stored now, since any server may have changed it;
    * call this when the whole request has arrived, so that a revocation ends all that arrives after it. Rejects with
-   * `unauthenticated` or `too_many_failures`. Verifications and rejections are logged.
+   * `unauthenticated`, `too_many_failures` or `account_suspended`. Verifications and rejections are logged.
    */
   async signIn(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
+    const signedIn = await this.findAccount(ctx, caller);
+    if (signedIn.account.isSuspended === true) {
+      throw new VaultError('account_suspended');
+    }
+    return signedIn;
+  }
+
+  private async findAccount(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
     const { observer } = this;
     const { digest, header } = caller;
     // A long body is received after a verification, which is remembered.
@@ -174,7 +187,8 @@ export class SignIns {
       this.attempts.succeed(guess.id);
       const upgraded = await passwords.upgrade(right.known, right.proof, password);
       // After the upgrade, since the entry names the newest revision of the record.
-      await this.audit.record(entryOf(ctx, name, await records.find(name), 'success'));
+      const known = await records.find(name);
+      await this.audit.record(entryOf(ctx, name, known, outcomeOf(right.known.account)));
       return upgraded;
     } catch (error) {
       if (error instanceof VaultError && error.status < 500) {
@@ -215,7 +229,7 @@ function entryOf(
     ...(known && known.revision > 0 ? { change: { kind: 'account', revision: known.revision } } : {}),
     action: 'sign_in',
     outcome,
-    actor: outcome === 'success' ? `account/${name}` : 'anonymous',
+    actor: outcome === 'success' || outcome === 'account_suspended' ? `account/${name}` : 'anonymous',
     object: isIdentifier(name) && !looksLikeCardNumber(name) ? `account/${name}` : 'account',
   };
 }

@@ -2,11 +2,20 @@ import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import replaceFieldText from '../redis/records/replace-field-1.lua' with { type: 'text' };
 import { readHash } from '../redis/records/scan.ts';
-import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
+import { asBytes, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
+import closeAccountText from './close-account-2.lua' with { type: 'text' };
+import createAccountText from './create-account-2.lua' with { type: 'text' };
+import removeAccountText from './remove-account-3.lua' with { type: 'text' };
 
 const replaceField = script(replaceFieldText);
+const createAccount = script(createAccountText);
+const removeAccount = script(removeAccountText);
+const closeAccount = script(closeAccountText);
 
-/** The encrypted records of accounts, and the list of removed accounts whose data may remain. */
+/** The time that an account stays closed. A request that has signed in before ends in less. */
+const CLOSED_MS = 5 * 60 * 1_000;
+
+/** The encrypted records of accounts, the names of removed accounts, and the ids of those whose data may remain. */
 export class AccountStore {
   constructor(private readonly redis: RedisLink) {}
 
@@ -20,9 +29,10 @@ export class AccountStore {
     return fields.map(({ field, value }) => ({ name: field, record: asBytes(value) }));
   }
 
-  /** Adds an account; false if the name is in use. */
-  async create(name: string, record: Uint8Array): Promise<boolean> {
-    return asCount(await this.redis.write('HSETNX', [redisKeys.accounts, name, record])) === 1;
+  /** Adds an account; false if the name is in use, or without `mayReuse` was that of a removed account. */
+  async create(name: string, record: Uint8Array, mayReuse: boolean): Promise<boolean> {
+    const keys = [redisKeys.accounts, redisKeys.formerAccounts];
+    return isOk(await this.redis.run(createAccount, keys, [name, record, mayReuse ? '1' : '']));
   }
 
   /** Replaces the record that was read; false if it has changed. */
@@ -30,10 +40,16 @@ export class AccountStore {
     return isOk(await this.redis.run(replaceField, [redisKeys.accounts], [name, read, record]));
   }
 
-  /** Removes the record and adds the account to `listGone`; false if it did not exist. */
-  async remove(name: string, aid: string): Promise<boolean> {
-    await this.redis.write('SADD', [redisKeys.goneAccounts, aid]);
-    return asCount(await this.redis.write('HDEL', [redisKeys.accounts, name])) === 1;
+  /** Removes the record that was read and adds the account to `listGone`; false if it has changed. */
+  async remove(name: string, read: Uint8Array, aid: string, now: number): Promise<boolean> {
+    const keys = [redisKeys.accounts, redisKeys.formerAccounts, redisKeys.goneAccounts];
+    return isOk(await this.redis.run(removeAccount, keys, [name, read, aid, now]));
+  }
+
+  /** Lets an account get no key for some minutes, so that it can be removed; false if it has one. */
+  async close(aid: string): Promise<boolean> {
+    const keys = [redisKeys.keyDirectory(aid), redisKeys.closedAccount(aid)];
+    return isOk(await this.redis.run(closeAccount, keys, [CLOSED_MS]));
   }
 
   /** Lists removed accounts whose data may remain. */

@@ -46,7 +46,7 @@ interface AccountNeeds {
 
 /** The account whose log is exported; empty for the log of the operator. */
 async function aidOf({ accounts }: AccountNeeds, { account, 'account-id': id = '' }: Values<typeof EXPORT>) {
-  return account === undefined ? id : existing(await accounts.identify(account)).aid;
+  return account === undefined ? id : existing(await accounts.read(account)).aid;
 }
 
 /** `vault audit export`. Reading a log is itself recorded (PCI DSS 10.2.1.3). */

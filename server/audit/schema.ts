@@ -54,6 +54,8 @@ export const AUDIT_ACTIONS = [
   'audit.read',
   'account.create',
   'account.change',
+  'account.suspend',
+  'account.resume',
   'account.delete',
 
   'server.start',

@@ -112,6 +112,10 @@ export class VaultCopy {
     await this.copyWhole('');
     await this.copyAudit();
     const accounts = await this.copyAccounts(started);
+    // After the accounts: a deletion in between has added the name.
+    for (const former of await this.backupStore.keys([redisKeys.formerAccounts])) {
+      await this.add(former);
+    }
     return { accounts, keys, items: this.items, damaged: this.damaged };
   }
 

@@ -194,6 +194,8 @@ async function finish(
     // The sweep of the first server that starts removes the rest of them.
     await system.redis.write('SADD', [redisKeys.goneAccounts, ...accounts]);
   }
+  // The operator's.
+  await removeEnded(system, '');
   let done = 0;
   for (const { aid } of await system.services.accounts.list()) {
     await removeEnded(system, aid);

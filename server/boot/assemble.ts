@@ -4,8 +4,9 @@ import { Credentials } from '../account/credential/credentials.ts';
 import { CredentialSignIn } from '../account/credential/sign-in.ts';
 import { CredentialStore } from '../account/credential/store.ts';
 import { Passwords } from '../account/passwords.ts';
+import { Platform } from '../account/platform.ts';
 import { AccountPreferences } from '../account/preferences.ts';
-import { AccountRecords } from '../account/records.ts';
+import { type AccountInfo, AccountRecords } from '../account/records.ts';
 import { SignIns } from '../account/sign-in.ts';
 import { AccountStore } from '../account/store.ts';
 import { Audit } from '../audit/audit.ts';
@@ -606,6 +607,15 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const keyRotation = new KeyRotation(recordStore, surveyStore, itemStore, crypto, walk, ring.writeId, now);
   const rootRotation = new RootRotation(recordStore, censusStore, crypto, walk, roots, now);
 
+  // Accounts by API.
+  const platform = new Platform(
+    accountStore,
+    accounts,
+    audit,
+    (name, aid): Promise<AccountInfo | undefined> => removeAccount(all, name, aid),
+    (aid) => jobs.goOn(aid),
+  );
+
   // Everything above that routes, commands, the sweep or tests use.
   const stores = {
     ...{ accountStore, auditStore, binStore, certificateStore, endpointStore, formStore, headsStore },
@@ -628,6 +638,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       idempotency,
       inbounds,
       inboundUses,
+      platform,
     },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, reseals, retrievals, rollbacks },

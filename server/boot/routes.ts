@@ -2,6 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
 import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
+import type { Platform } from '../account/platform.ts';
+import { PLATFORM_ROUTES } from '../account/platform-routes.ts';
 import type { AccountPreferences } from '../account/preferences.ts';
 import { ACCOUNT_ROUTES } from '../account/routes.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -98,6 +100,7 @@ export interface RouteServices {
   readonly subscriptions: Subscriptions;
   readonly accounts: Accounts;
   readonly credentials: Credentials;
+  readonly platform: Platform;
   readonly limiter: Limiter;
   readonly auditListing: AuditListing;
   readonly preferences: AccountPreferences;
@@ -128,6 +131,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...EXPIRING_ROUTES,
   ...COMPLIANCE_ROUTES,
   ...CREDENTIAL_ROUTES,
+  ...PLATFORM_ROUTES,
   ...AUDIT_ROUTES,
 ];
 

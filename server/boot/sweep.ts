@@ -79,10 +79,14 @@ async function removeData(needs: Needs, aid: string): Promise<void> {
   await needs.accountStore.forgetGone(aid);
 }
 
-/** Deletes an account with all its keys and data; undefined if no account has this name. */
-export async function removeAccount(needs: Needs, name: string): Promise<AccountInfo | undefined> {
+/** Deletes an account with all its keys and data; undefined if no account has this name, with `aid` this account. */
+export async function removeAccount(
+  needs: Needs,
+  name: string,
+  aid?: string,
+): Promise<AccountInfo | undefined> {
   // Sign-in is disabled before data is deleted. A later sweep completes an interrupted deletion.
-  const account = await needs.accounts.remove(name);
+  const account = await needs.accounts.remove(name, aid);
   if (account) {
     await removeData(needs, account.aid);
   }
@@ -94,14 +98,17 @@ export async function removeAccount(needs: Needs, name: string): Promise<Account
  * run on several servers at the same time. Rejects after all tasks have run, if one failed.
  */
 export async function sweep(needs: Needs): Promise<void> {
-  const aids = (await needs.accounts.list()).map(({ aid }) => aid);
+  const accounts = await needs.accounts.list();
+  const aids = accounts.map(({ aid }) => aid);
+  // The jobs of a suspended account wait outside of the queue.
+  const suspended = new Set(accounts.filter((account) => account.suspended).map(({ aid }) => aid));
   const gone = await needs.accountStore.listGone();
   await runAll([
     ...[
       (aid: string) => needs.keys.sweep(aid),
       (aid: string) => needs.endpoints.sweep(aid),
       (aid: string) => needs.forms.sweep(aid),
-      (aid: string) => needs.jobs.resume(aid),
+      async (aid: string) => (suspended.has(aid) ? undefined : needs.jobs.resume(aid)),
       (aid: string) => needs.jobListing.trim(aid),
       (aid: string) => needs.expiry.sweep(aid),
       (aid: string) => needs.usage.fold(aid),

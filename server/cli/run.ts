@@ -99,8 +99,9 @@ async function runRecorded(
     return run();
   }
   const { accounts } = needs;
-  const name = audit.account === 'option' ? String(options['account']) : argument;
-  const identify = async () => (audit.account ? accounts.identify(name) : undefined);
+  const name = audit.account === 'option' ? options['account'] : argument;
+  const isOfAccount = audit.account !== undefined && typeof name === 'string';
+  const identify = async () => (isOfAccount ? accounts.read(name) : undefined);
   // A deletion removes the account, a creation adds it: the id is known either before or after.
   const before = await identify();
   const record = async (outcome: string, entry?: Result['entry']): Promise<void> => {
@@ -111,9 +112,10 @@ async function runRecorded(
       ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
       userAgent: operatorAgent(),
       requestId: needs.randomId(),
-      object: entry?.object ?? audit.object?.(options) ?? (audit.account ? `account/${name}` : undefined),
+      object: entry?.object ?? audit.object?.(options) ?? (isOfAccount ? `account/${name}` : undefined),
     };
-    await needs.audit.record({ ...event, aid: '' });
+    // The change of a record is in the log of its owner.
+    await needs.audit.record({ ...event, aid: '', change: isOfAccount ? undefined : entry?.change });
     if (aid !== undefined) {
       const known = revision ? ({ kind: 'account', revision } as const) : undefined;
       await needs.audit.record({ ...event, aid, change: entry?.change ?? known });

@@ -215,6 +215,12 @@ export const ERRORS = defineErrors({
     advice:
       'Where `field` is `scope`, use a credential whose scopes, keys, addresses and hosts include it; the message says what is missing. Otherwise ask the operator for permission. Never send account credentials from a browser; use an endpoint instead.',
   },
+  account_suspended: {
+    status: 403,
+    text: 'The operator has suspended this account.',
+    advice:
+      'Ask the operator of the vault. Nothing is lost: accepted requests and webhooks wait, and everything goes on when the account is resumed.',
+  },
   endpoint_refused: {
     status: 403,
     text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.',
@@ -301,6 +307,11 @@ export const ERRORS = defineErrors({
     text: 'The credential does not exist.',
     advice: 'Check the id; `GET /v1/credential` lists all credentials of the account.',
   },
+  account_not_found: {
+    status: 404,
+    text: 'The account does not exist.',
+    advice: 'Check the name; `GET /v1/account` lists all accounts. A repeated deletion also gets this error.',
+  },
   form_not_found: {
     status: 404,
     text: 'The form does not exist.',
@@ -340,6 +351,17 @@ export const ERRORS = defineErrors({
     text: 'The item has 32 changes from endpoints that its owner has not merged yet.',
     advice:
       'The owner of the item merges them with any update, such as one with an empty object (`POST /vault/update`); then send the data again.',
+  },
+  account_exists: {
+    status: 409,
+    text: 'An account has this name, or a deleted account had it.',
+    advice:
+      'Choose another name. If the reply to an earlier attempt was lost, `POST /v1/account/{name}/password` makes a password for the account that it created.',
+  },
+  account_not_empty: {
+    status: 409,
+    text: 'The account still has vault keys.',
+    advice: 'Let the account delete its keys, or suspend it with `POST /v1/account/{name}/suspend`.',
   },
   rule_exists: {
     status: 409,

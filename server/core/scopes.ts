@@ -28,4 +28,7 @@ export const SCOPES = [
   'event:write',
 ] as const;
 
-export type Scope = (typeof SCOPES)[number];
+/** The scope of operator credentials, which belong to no account; no credential of an account can have it. */
+export const OPERATOR_SCOPE = 'account:write';
+
+export type Scope = (typeof SCOPES)[number] | typeof OPERATOR_SCOPE;

@@ -77,8 +77,8 @@ export class EndpointAuth {
 
   /**
    * Admits a caller with the secret. Unknown ids and wrong secrets are rejected alike with `endpoint_refused`, after the same
-   * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped, `origin_not_allowed` and
-   * `rate_limited` what its owner allows. With `lookupRate` that rate applies in place of these. Rejections are recorded in the
+   * work. Only with the right secret, `endpoint_gone` tells that the endpoint has expired or was stopped, `account_suspended` that
+   * its owner is suspended, `origin_not_allowed` and `rate_limited` what its owner allows. With `lookupRate` that rate applies in place of these. Rejections are recorded in the
    * security log.
    */
   async admit(
@@ -111,6 +111,9 @@ export class EndpointAuth {
       }
       // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
       const { account, key } = await ((known && ahead) ?? this.readOwner(aid, policy));
+      if (account.isSuspended === true) {
+        throw new VaultError('account_suspended');
+      }
       const isLookup = lookupRate !== undefined;
       if (!isLookup && address.origin !== undefined && policy.origins?.includes(address.origin) === false) {
         throw new VaultError('origin_not_allowed');

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { RATE_EXPECTED, RATE_PATTERN } from '../domain/endpoint.ts';
 import { FormType } from '../form/schema.ts';
 import {
   DURATION_PATTERN,
@@ -8,13 +7,14 @@ import {
   MaskFields,
   NewIdentifier,
   NextToken,
+  Rate,
   Reference,
   RuleIds,
   ShownReference,
   Token,
   User,
 } from '../schema/common.ts';
-import { EXPECTED, ListOf, PreferredLimit, PUBLISHED } from '../schema/kinds.ts';
+import { ListOf, PreferredLimit, PUBLISHED } from '../schema/kinds.ts';
 import {
   Algorithm,
   CardMetadata,
@@ -70,20 +70,17 @@ const MaxUses = Type.Integer({
     'How often the endpoint can be used: successful captures, or replies with data. Then it answers 410 `endpoint_used_up`.',
   examples: [1],
 });
-const Rate = Type.String({
-  pattern: RATE_PATTERN,
-  description:
-    'The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.',
-  examples: ['20/m'],
-  [EXPECTED]: RATE_EXPECTED,
-});
+const UseRate = Rate(
+  'The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.',
+  '20/m',
+);
 const Origin = Type.String({ minLength: 1, maxLength: 255, examples: ['https://shop.example'] });
 
 /** What limits the use of an endpoint, as it is listed. */
 const LIMITS = {
   max_uses: Type.Optional(MaxUses),
   uses: Type.Optional(Type.Integer({ minimum: 0, description: 'How often it was used; with `max_uses`.' })),
-  rate: Type.Optional(Rate),
+  rate: Type.Optional(UseRate),
   origins: Type.Optional(Type.Array(Origin, { description: 'The origins of pages that may use it.' })),
 };
 
@@ -104,7 +101,7 @@ const CreateEndpointQuery = Type.Object({
   rules: Type.Optional(RuleIds),
   return_card_metadata: CardMetadataFlag,
   max_uses: Type.Optional(MaxUses),
-  rate: Type.Optional(Rate),
+  rate: Type.Optional(UseRate),
   origins: Type.Optional(
     ListOf(Origin, {
       minItems: 1,

@@ -1,5 +1,6 @@
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
+import { OPERATOR } from '../account/credential/records.ts';
 import type { Credential } from '../account/credential/schema.ts';
 import type { Certificates } from '../certificate/certificates.ts';
 import type { Connections } from '../connection/connections.ts';
@@ -127,7 +128,8 @@ export class ExpiringThings {
   /** Counts one account after the other, so that requests are served in between. */
   private async count(): Promise<readonly number[]> {
     const now = this.now();
-    const sums = await this.countOf(await this.readTls(), undefined, now);
+    const operators = await skipDamaged(this.readCredentials(OPERATOR.aid));
+    const sums = await this.countOf([...(await this.readTls()), ...operators], undefined, now);
     for (const { aid } of await this.accounts.list()) {
       const few = await Promise.all([this.readCertificates(aid), this.readCredentials(aid)].map(skipDamaged));
       const counts = await this.countOf(few.flat(), aid, now);

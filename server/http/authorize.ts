@@ -1,13 +1,22 @@
-import type { RequestContext } from '../request/context.ts';
+import { VaultError } from '../core/errors.ts';
+import { OPERATOR_SCOPE } from '../core/scopes.ts';
+import { isOperator, type RequestContext } from '../request/context.ts';
 import { outsideScope, requireKey, requireScope, requireSource } from '../request/permission.ts';
 import { type Call, type RouteShape, scopesOf } from './route.ts';
 
-/** Rejects a credential without rights for a route, before the request is decoded. */
+/** Rejects a caller without rights for a route, before the request is decoded. */
 export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestContext): void {
+  if (account !== undefined && scope === OPERATOR_SCOPE && !isOperator(account)) {
+    const expected = `must be \`${scope}\`, which only credentials of the operator have`;
+    throw new VaultError('not_allowed', { field: 'scope', expected, scope });
+  }
   if (account?.credential === undefined) {
     return;
   }
   requireSource(account, ip);
+  if (scope !== OPERATOR_SCOPE && isOperator(account)) {
+    throw outsideScope('this request: it manages accounts alone', scopesOf(scope)[0]);
+  }
   if (scope === 'password') {
     throw outsideScope('this request: it needs the name and password of the account');
   }

@@ -165,7 +165,8 @@ export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps)
     route,
     status,
     ms: Math.round(elapsedMs * 1000) / 1000,
-    account: hasCredentials ? account?.name : undefined,
+    // The operator has no name of an account.
+    account: (hasCredentials && account?.name) || undefined,
     credential: credentialId,
     code,
     field,

@@ -22,6 +22,7 @@ export type Noun =
   | 'job'
   | 'event'
   | 'admin'
+  | 'account'
   | 'credential'
   | 'audit';
 
@@ -240,12 +241,14 @@ const BASIC_AUTH: readonly ErrorCode[] = [
   'unauthenticated',
   'too_many_failures',
   'not_allowed',
+  'account_suspended',
   'record_rolled_back',
   'integrity_failed',
 ];
 const INBOUND_SECRET: readonly ErrorCode[] = [
   'endpoint_refused',
   'endpoint_gone',
+  'account_suspended',
   'conflicting_parameters',
   'record_rolled_back',
   'integrity_failed',

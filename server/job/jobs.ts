@@ -14,6 +14,8 @@ import { ELSEWHERE_MS, type JobSteps } from './steps.ts';
 import type { JobStore, NewEventJob, NewJob } from './store/jobs.ts';
 
 const WAKE_PAUSE_MS = 1_000;
+/** The longest time in which a step leaves the queue, with a margin. */
+const LEAVING_MS = 1_000;
 /** The clocks of servers differ, and the queue wakes a job a little early. */
 const EARLY_MS = 500;
 
@@ -108,6 +110,16 @@ export class ProxyJobs {
     for (const [i, id] of (await this.store.nextEvents(aid, subscription, least)).entries()) {
       this.wake(aid, id, i + 1);
     }
+  }
+
+  /**
+   * Puts the jobs of an account that is no longer suspended into the queue, and again a little later: a step that has seen the
+   * suspension may be about to leave the queue, which keeps what is in it. The sweep completes what was interrupted.
+   */
+  async goOn(aid: string): Promise<void> {
+    await this.resume(aid);
+    await pause(LEAVING_MS);
+    await this.resume(aid);
   }
 
   /** Returns the number of jobs in the queue; undefined before its first use. */

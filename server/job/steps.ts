@@ -53,7 +53,10 @@ interface Report {
   readonly outcome: Concluded['outcome'];
 }
 
-/** Steps of jobs: attempts to send a request, then calls of its webhook. */
+/**
+ * Steps of jobs: attempts to send a request, then calls of its webhook. Jobs of a suspended account are left as they are, and leave
+ * the queue: however many there are, they cost nothing until the account goes on.
+ */
 export class JobSteps {
   /** Attempts of this process that may be recorded, and were certainly not made. */
   private readonly unsent = new Set<string>();
@@ -77,6 +80,9 @@ export class JobSteps {
     const { record, attempts: made, flight } = stored;
     const opened = await this.crypto.openJob({ place, job: record });
     const account = await this.ownerOf(place, opened.facts.account);
+    if (account?.isSuspended === true) {
+      return undefined;
+    }
     // A key that is deleted later takes the job with it, and the attempt below cannot be recorded any more.
     if (!account || (await this.keyStore.isGone(place.aid, opened.facts.kid))) {
       return this.remove(place, flight);
@@ -108,6 +114,9 @@ export class JobSteps {
     const { url, maxAttempts } = facts;
     const names = { request_id: facts.requestId, job: id, account: facts.account };
     const account = await this.ownerOf(place, facts.account);
+    if (account?.isSuspended === true) {
+      return undefined;
+    }
     const isGone = stored.kid !== undefined && (await this.keyStore.isGone(aid, stored.kid));
     if (!account || isGone) {
       this.recordEvent('webhook_abandoned', names);
@@ -130,6 +139,9 @@ export class JobSteps {
     const { crypto, receivers } = this;
     const { subscription, account: name, event } = await crypto.openEvent({ place, record: stored.record });
     const account = await this.ownerOf(place, name);
+    if (account?.isSuspended === true) {
+      return undefined;
+    }
     const receiver = account && (await receivers.find(account, subscription, event));
     if (account === undefined || receiver === undefined) {
       return this.remove(place, stored.flight);

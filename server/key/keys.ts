@@ -197,9 +197,13 @@ export class Keys {
     const { aid } = ctx.account;
     const record = await this.crypto.createKey({ key: { aid, user, kid }, summary, passphrase });
     await this.prepare(aid, user, kid, false);
-    if (await this.store.create(aid, user, record)) {
+    const outcome = await this.store.create(aid, user, record);
+    if (outcome === 'ok') {
       await this.prepare(aid, user, kid, true);
       return;
+    }
+    if (outcome === 'closed') {
+      throw new VaultError('unauthenticated');
     }
     if ((await this.opener.find({ aid }, user)).kid !== kid) {
       throw new VaultError('key_exists', { field: 'body.user' });

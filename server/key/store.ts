@@ -8,7 +8,7 @@ import replaceRecordText from '../redis/records/replace-record-1.lua' with { typ
 import { asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
 import changeKeyText from './change-key-3.lua' with { type: 'text' };
 import closeFenceText from './close-fence-2.lua' with { type: 'text' };
-import createKeyText from './create-key-2.lua' with { type: 'text' };
+import createKeyText from './create-key-3.lua' with { type: 'text' };
 import deleteKeyText from './delete-key-5.lua' with { type: 'text' };
 import moveFenceText from './move-fence-1.lua' with { type: 'text' };
 import openFenceText from './open-fence-1.lua' with { type: 'text' };
@@ -85,10 +85,10 @@ export class KeyStore {
     return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
   }
 
-  /** Stores a new key. False if its name is in use. */
-  async create(aid: string, user: string, record: Uint8Array): Promise<boolean> {
-    const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
-    return isOk(await this.redis.run(createKey, keys, [record, user]));
+  /** Stores a new key. `exists` if its name is in use, `closed` if its account is being deleted. */
+  async create(aid: string, user: string, record: Uint8Array): Promise<'ok' | 'exists' | 'closed'> {
+    const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid), redisKeys.closedAccount(aid)];
+    return asOneOf(await this.redis.run(createKey, keys, [record, user]), ['ok', 'exists', 'closed']);
   }
 
   /** Replaces both records of a key; under a new generation, `finishChange` must follow. False if either has changed. */

@@ -34,12 +34,24 @@ export class Rates {
       : this.check(this.store.sourceCounter(sourceOf(ip)), { count: ratePerSource, periodMs: MINUTE_MS });
   }
 
-  /** Does the same for an account that has signed in. */
-  account({ aid }: { readonly aid: string }): Promise<void> | undefined {
+  /** Does the same for an account that has signed in, with the limit of all accounts and its own. The operator has none. */
+  account({
+    aid,
+    rate,
+  }: {
+    readonly aid: string;
+    readonly rate?: UseRate | undefined;
+  }): Promise<void> | undefined {
     const { ratePerAccount } = this.settings;
-    return ratePerAccount === 0
-      ? undefined
-      : this.check(this.store.accountCounter(aid), { count: ratePerAccount, periodMs: MINUTE_MS });
+    const common =
+      ratePerAccount === 0 || aid === ''
+        ? undefined
+        : this.check(this.store.accountCounter(aid), { count: ratePerAccount, periodMs: MINUTE_MS });
+    if (rate === undefined) {
+      return common;
+    }
+    const checkOwn = (): Promise<void> => this.check(this.store.ownCounter(aid), rate);
+    return common === undefined ? checkOwn() : common.then(checkOwn);
   }
 
   /** Does the same for an address at an endpoint with a rate of its own; `nonce` is that of the endpoint. */

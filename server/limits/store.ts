@@ -70,6 +70,11 @@ export class LimitStore {
     return redisKeys.accountRate(aid);
   }
 
+  /** Names the counter of the rate that an account has of its own. */
+  ownCounter(aid: string): string {
+    return redisKeys.ownRate(aid);
+  }
+
   /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after the period. */
   async take(counter: string, { count, periodMs }: UseRate): Promise<number> {
     return asCount(await this.redis.runUnreplicated(takeRate, [counter], [count, periodMs]));
@@ -120,6 +125,7 @@ export class LimitStore {
   }
 
   async removeAccount(aid: string): Promise<void> {
-    await this.redis.write('UNLINK', [redisKeys.passwordChanges(aid), redisKeys.accountRate(aid)]);
+    const rates = [redisKeys.accountRate(aid), redisKeys.ownRate(aid)];
+    await this.redis.write('UNLINK', [redisKeys.passwordChanges(aid), ...rates]);
   }
 }

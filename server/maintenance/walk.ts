@@ -33,7 +33,8 @@ export interface Visitor {
   readonly account?: (account: LiveAccount) => Promise<void>;
 }
 
-const NO_ACCOUNT: LiveAccount = { aid: '', name: '' };
+/** The owner of the records of no account: those of the vault, and of the operator. */
+export const NO_ACCOUNT: LiveAccount = { aid: '', name: '' };
 
 /** Walks over all records of the vault in the order that maintenance needs. */
 export class Walk {

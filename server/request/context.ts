@@ -3,6 +3,7 @@ import type { ActorParams, RequestOrigin } from '../../workers/jobs/vault/jobs.t
 import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { Scope } from '../core/scopes.ts';
+import type { UseRate } from '../limits/store.ts';
 
 /** The rights of an API credential, within the account's own limits. Shared by many requests and never changed. */
 export interface CredentialRights {
@@ -42,8 +43,17 @@ export interface Account {
   /** Hosts that the account may send data to; empty = any. */
   readonly hosts: readonly string[];
   readonly preferences: Preferences;
+  /** Its requests in a period; undefined = no limit of its own. */
+  readonly rate?: UseRate | undefined;
+  /** True while the operator refuses its requests. */
+  readonly isSuspended?: boolean;
   /** The API credential that acts for it; undefined if its password was used. */
   readonly credential?: CredentialRights | undefined;
+}
+
+/** True for an operator credential, which belongs to no account: its id is that of the operator's log. */
+export function isOperator({ aid }: { readonly aid: string }): boolean {
+  return aid === '';
 }
 
 /** The name of the caller in the security log and in jobs. */

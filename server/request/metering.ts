@@ -1,7 +1,7 @@
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { Observer } from '../telemetry/observer.ts';
-import type { AccountContext } from './context.ts';
+import { type AccountContext, isOperator } from './context.ts';
 import type { Addend, UsageStore } from './usage-store.ts';
 
 const REQUESTS = 'api_requests';
@@ -57,9 +57,9 @@ export class Metering {
     return this.add(account.aid, operation, false);
   }
 
-  /** Counts one request with its operation, unless that is done; resolves when it is stored. */
+  /** Counts one request with its operation, unless that is done; resolves when it is stored. The operator has no counts. */
   request({ account, usage }: AccountContext): Promise<void> | undefined {
-    if (usage.isCounted) {
+    if (usage.isCounted || isOperator(account)) {
       return undefined;
     }
     usage.isCounted = true;

@@ -1,4 +1,5 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
+import { RATE_EXPECTED, RATE_PATTERN } from '../domain/endpoint.ts';
 import { countCharacters } from '../domain/text/identifiers.ts';
 import { normalRange } from '../domain/text/network.ts';
 import { EXPECTED, ListOf, OTHER_NAME, PUBLISHED } from './kinds.ts';
@@ -199,6 +200,16 @@ export const RelayErrorBody = Type.Object(
   { $id: 'RelayError', description: 'The body of an error reply of the vault on a relayed path.' },
 );
 export type RelayErrorBody = Static<typeof RelayErrorBody>;
+
+/** A number of requests in a period. */
+export function Rate(description: string, example: string) {
+  return Type.String({
+    pattern: RATE_PATTERN,
+    description,
+    examples: [example],
+    [EXPECTED]: RATE_EXPECTED,
+  });
+}
 
 export const NO_QUERY = Type.Object({});
 

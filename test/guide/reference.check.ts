@@ -8,6 +8,7 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { routeErrors } from '../../server/http/route.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
+import { operatorClient } from '../helpers/credentials.ts';
 import { openTestVault } from '../helpers/vault.ts';
 import { createClient } from '../http/client.ts';
 import { WIRES } from '../sdk/wires.ts';
@@ -100,7 +101,7 @@ test('the overview leads to every operation, once', async () => {
 });
 
 describe('the requests that the pages show', () => {
-  const CREDENTIALS = { AUTH: '', SECRET: 'vcs1_none' };
+  const CREDENTIALS = { AUTH: '', OPERATOR: '', SECRET: 'vcs1_none' };
   let url = '';
   let close = async (): Promise<void> => undefined;
   beforeAll(async () => {
@@ -108,6 +109,7 @@ describe('the requests that the pages show', () => {
     const server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
     const account = await vault.account();
     CREDENTIALS.AUTH = `${account.name}:${account.password}`;
+    CREDENTIALS.OPERATOR = (await operatorClient(vault)).made.secret;
     url = `http://127.0.0.1:${server.port}`;
     close = async () => {
       await server.stop(true);

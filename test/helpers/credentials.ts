@@ -1,6 +1,8 @@
 /** API credentials as tests make them. */
 import type { Scope } from '../../server/core/scopes.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
+import { commandJson } from './command.ts';
+import type { TestVault } from './vault.ts';
 
 /** A credential as its creation shows it. */
 export interface MadeCredential {
@@ -57,4 +59,15 @@ export async function credentialClient(
 ): Promise<AccountClient & { readonly made: MadeCredential }> {
   const made = await makeCredential(maker, scopes, wanted);
   return { ...clientOf(handle, maker, made), made };
+}
+
+/** Makes an operator credential by its command, and its client. */
+export async function operatorClient(
+  vault: TestVault,
+  ...options: readonly string[]
+): Promise<AccountClient & { readonly made: MadeCredential }> {
+  const args = ['credential', 'create', 'a platform', '--operator', ...options] as const;
+  const made = await commandJson<MadeCredential>(vault, ...args);
+  const credentials = { name: made.id, password: made.secret, aid: '' };
+  return { ...createAccountClient(vault.handle, credentials), made };
 }

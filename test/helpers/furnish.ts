@@ -2,7 +2,7 @@
 import { loadBinTable } from '../../server/bin-table/command.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './clients.ts';
-import { clientOf, type MadeCredential, makeCredential } from './credentials.ts';
+import { clientOf, type MadeCredential, makeCredential, operatorClient } from './credentials.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from './endpoints.ts';
 import { type MadeInbound, newInbound } from './inbound.ts';
 import { acceptedId, CARD, proxyPost } from './proxy.ts';
@@ -146,6 +146,9 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   const job = await accept();
   const credential = await makeCredential(client, ['vault:list', 'job:read']);
   await good(clientOf(vault.handle, client, credential).send('GET', '/whoami'));
+  const operator = await operatorClient(vault);
+  await good(operator.send('POST', '/account', { body: { name: 'former' } }));
+  await good(operator.send('DELETE', '/account/former'));
   // One log is written after the lengths of all others were recorded.
   await vault.opened.checkpoint();
   const replied = await good(client.send('POST', '/vault', REPEATABLE));

@@ -25,6 +25,8 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readCertificates: 'shows what was made to be shown',
   listCredentials: 'shows what was made to be shown',
   readCredential: 'shows what was made to be shown',
+  listAccounts: 'shows names and rights',
+  readAccount: 'shows a name and rights',
   listSubscriptions: 'shows no secret',
   readSubscription: 'shows no secret',
   listJobs: 'shows what was made to be shown',

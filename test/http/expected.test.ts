@@ -3,9 +3,11 @@ import { describe, expect, test } from 'bun:test';
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
+import { OPERATOR_SCOPE } from '../../server/core/scopes.ts';
 import type { RouteShape } from '../../server/http/route.ts';
 import { ALIASES, QUERY_KIND } from '../../server/schema/kinds.ts';
 import { type Answer, createClient, samplePath } from './client.ts';
+import { OPERATOR_AUTHORIZATION } from './stub-parts.ts';
 
 const CANARY = '4929123412341234';
 const client = createClient();
@@ -106,7 +108,10 @@ describe('a member of a body', () => {
     const all = route.body.kind === 'json' ? needed(route.body.schema) : {};
     const body = JSON.stringify({ ...all, [name]: unfitValue(schema) });
     // Where a route takes none, the header is not looked at.
-    const headers = { 'x-vault-passphrase': 'a-passphrase' };
+    const headers = {
+      'x-vault-passphrase': 'a-passphrase',
+      ...(route.scope === OPERATOR_SCOPE && { authorization: OPERATOR_AUTHORIZATION }),
+    };
     const answer = await client.send(route.method, samplePath(route.path), { body, headers });
     expectRefused(answer, `body.${name}`);
   });

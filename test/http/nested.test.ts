@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { ROUTES } from '../../server/boot/routes.ts';
+import { OPERATOR_SCOPE } from '../../server/core/scopes.ts';
 import type { RouteShape } from '../../server/http/route.ts';
 import { EACH } from '../../server/schema/kinds.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
+import { operatorClient } from '../helpers/credentials.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 const CANARY = '4929123412341234';
@@ -12,10 +14,12 @@ const UNKNOWN = 'no_such_member';
 
 let vault: TestVault;
 let account: AccountClient;
+let operator: AccountClient;
 
 beforeAll(async () => {
   vault = await openTestVault();
   account = await vault.account();
+  operator = await operatorClient(vault);
   await account.key('customers-2026');
   for (const kind of ['retrieve', 'capture']) {
     const query = { form_id: `u1-${kind}` };
@@ -144,7 +148,8 @@ describe('a wrong member is named whole', () => {
     const kind = route.path.split('/')[2] ?? '';
     const path = route.path.slice('/v1'.length).replaceAll(/\{\w+\}/g, `u1-${kind}`);
     for (const { value, place } of faultsOf(schema, 'body')) {
-      const answer = await account.send(route.method, path, {
+      const caller = route.scope === OPERATOR_SCOPE ? operator : account;
+      const answer = await caller.send(route.method, path, {
         query: { ...needed(route), ...('user' in route.query.properties ? { user: 'customers-2026' } : {}) },
         passphrase: PASSPHRASE,
         body: value,

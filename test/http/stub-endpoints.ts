@@ -1,5 +1,7 @@
 import type { Credentials } from '../../server/account/credential/credentials.ts';
 import type { Credential } from '../../server/account/credential/schema.ts';
+import type { Platform } from '../../server/account/platform.ts';
+import type { Account } from '../../server/account/platform-schema.ts';
 import type { AppDeps } from '../../server/boot/app.ts';
 import type { Certificates } from '../../server/certificate/certificates.ts';
 import type { Connections } from '../../server/connection/connections.ts';
@@ -281,6 +283,25 @@ const CREDENTIAL: Credential = {
   ...{ id: 'cred_Zm9vYmFyYmF6cXV4cXV1eA', name: 'charge worker', scopes: ['proxy:send'], unmasked: false },
   created_at: '2026-01-31T12:00:00.000Z',
 };
+
+const ACCOUNT: Account = {
+  ...{ name: 'shop-4711', unmasked: false, paying: false, suspended: false },
+  created_at: '2026-01-31T12:00:00.000Z',
+};
+
+/** What the stub says of the accounts of a platform. */
+export function stubPlatform(note: Note) {
+  return stub<Platform>({
+    create: note('createAccount', () => ({ account: ACCOUNT, password: new Secret('a password') })),
+    list: () => note('listAccounts', () => [ACCOUNT])(Object.create(null), undefined),
+    read: (name: string) => note('readAccount', () => ACCOUNT)(Object.create(null), name),
+    change: note('changeAccount', () => ACCOUNT),
+    remove: note('deleteAccount', () => undefined),
+    replacePassword: note('replaceAccountPassword', () => new Secret('a password')),
+    suspend: note('suspendAccount', () => ACCOUNT),
+    resume: note('resumeAccount', () => ACCOUNT),
+  });
+}
 
 /** What the stub says of credentials. Their functions know the account alone, not the request. */
 export function stubCredentials(note: Note) {

@@ -1,5 +1,6 @@
 import type { Accounts } from '../../server/account/accounts.ts';
 import { readCredentials } from '../../server/account/authorization.ts';
+import { OPERATOR } from '../../server/account/credential/records.ts';
 import type { AccountPreferences } from '../../server/account/preferences.ts';
 import type { WhoAmI } from '../../server/account/schema.ts';
 import type { SignIns } from '../../server/account/sign-in.ts';
@@ -30,7 +31,15 @@ import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { ItemRemover } from '../../server/vault/remover.ts';
 import type { Reseals } from '../../server/vault/reseals.ts';
 import type { Vault } from '../../server/vault/vault.ts';
-import { createStubEndpoints, stub, stubCredentials, stubJobs, stubSubscriptions } from './stub-endpoints.ts';
+import {
+  CREDENTIAL_SECRET,
+  createStubEndpoints,
+  stub,
+  stubCredentials,
+  stubJobs,
+  stubPlatform,
+  stubSubscriptions,
+} from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */
 export interface Asked {
@@ -71,8 +80,9 @@ const ACCOUNT: Account = {
   preferences: PREFERENCES,
 };
 
-/** The credentials that the stub account service takes. */
+/** The credentials that the stub account service takes: of its account, and of the operator. */
 export const AUTHORIZATION = `Basic ${btoa('shop:pa:ss')}`;
+export const OPERATOR_AUTHORIZATION = `Bearer ${CREDENTIAL_SECRET}`;
 
 export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z', created: true };
 
@@ -228,6 +238,7 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       })),
     }),
     credentials: stubCredentials(note),
+    platform: stubPlatform(note),
     signIns: stub<SignIns>({
       recall: (_ip, header) => {
         readCredentials(header.expose());
@@ -236,6 +247,9 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       signIn: async (ctx, { header }) => {
         const credentials = readCredentials(header.expose());
         if (credentials.kind === 'credential') {
+          if (credentials.secret.expose() === CREDENTIAL_SECRET) {
+            return actFor(ctx, OPERATOR);
+          }
           throw new VaultError('unauthenticated');
         }
         const { name, password } = credentials;

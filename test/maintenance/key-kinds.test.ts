@@ -17,6 +17,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 const NOT_FURNISHED: Readonly<Record<string, string>> = {
   accountOutbox: 'there until an announced event is queued',
   accountRate: 'counts for a minute at most',
+  ownRate: 'counts for an hour at most',
   eventOutbox: 'there until the events of changes are queued',
   expiring: 'there while a server counts what expires',
   expiringLease: 'there while a server counts what expires',
@@ -62,6 +63,7 @@ test('a furnished vault has a key of every kind, or there is a reason why not, a
 const IN_NO_BACKUP: Readonly<Record<string, string>> = {
   accountHeads: 'a restored vault records its logs anew',
   changedLogs: 'as `accountHeads`',
+  closedAccount: 'ends some minutes after a deletion',
   counts: 'added to those of the account before these are copied',
   eventAccounts: 'added by the sweep',
   eventKeys: 'added by the sweep',

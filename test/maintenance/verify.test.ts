@@ -74,7 +74,7 @@ test('a vault with a record of every kind is right', async () => {
       form: 1,
       job: 4,
       'event subscription': 1,
-      credential: 1,
+      credential: 2,
       connection: 1,
     },
     ...{ endpoint: 3, 'endpoint wrap': 3, reply: 1, item: 5, sad: 1, identity: 1, fence: 32 },

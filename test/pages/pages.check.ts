@@ -36,6 +36,10 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],
   forms: ['createForm', 'listForms', 'showForm', 'replaceForm', 'deleteForm'],
   jobs: ['listJobs', 'readJob', 'redeliverJobs', 'redeliverJob', 'cancelJob'],
+  platforms: [
+    ...['createAccount', 'listAccounts', 'readAccount', 'changeAccount', 'deleteAccount'],
+    ...['replaceAccountPassword', 'suspendAccount', 'resumeAccount'],
+  ],
   'least-privilege': [
     'createCredential',
     'listCredentials',

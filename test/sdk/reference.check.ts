@@ -29,7 +29,7 @@ test('every call has its section, and no section is of a call that there is not'
 /** Codes that many calls can be answered with, and that the class of the error has in its comment. */
 const COMMON: readonly string[] = [
   'invalid_request duplicate_parameter rate_limited overloaded store_unavailable internal',
-  'unauthenticated too_many_failures not_allowed unknown_parameter conflicting_parameters',
+  'unauthenticated too_many_failures not_allowed account_suspended unknown_parameter conflicting_parameters',
   'invalid_json json_too_deep body_too_large content_encoding_unsupported',
   'record_rolled_back integrity_failed',
 ].flatMap((line) => line.split(' '));

@@ -1,5 +1,6 @@
 /** What each method of the SDK sends: the table that the tests of the wire and of the contract go through. */
 import type { CaptureClient, RetrieveClient, Vault } from '../../sdk/index.ts';
+import { ACCOUNTS } from './wires/account.ts';
 import { ADMIN } from './wires/admin.ts';
 import { AUDIT } from './wires/audit.ts';
 import { BATCHES } from './wires/batch.ts';
@@ -408,5 +409,6 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...CREDENTIALS,
   ...OTHERS,
   ...AUDIT,
+  ...ACCOUNTS,
   ...ADMIN,
 };

@@ -225,6 +225,12 @@ function normalList(
   return list && [...new Set(list)];
 }
 
+/** The hosts of a body in normal form, each once. Throws `invalid_request` at the first that is none. */
+export function normalHosts(hosts: readonly string[] | undefined): readonly string[] | undefined {
+  const expected = 'must be a host name, a wildcard such as `*.example.com`, or an address';
+  return normalList('body.hosts', hosts, normalHost, expected);
+}
+
 function normalHost(host: string): string | undefined {
   const small = host.toLowerCase();
   return isHostPattern(small) ? small : undefined;
@@ -256,13 +262,12 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
   const own = limitsOfCaller(account);
   const expiresAtMs = input.expires_in === undefined ? own?.expiresAtMs : expiryOf(input.expires_in, now);
   const range = 'must be an address or a CIDR such as `192.0.2.0/24`';
-  const host = 'must be a host name, a wildcard such as `*.example.com`, or an address';
   const record = defined<CredentialRecord>({
     ...{ account: account.name, name: input.name, scopes: [...new Set(input.scopes)] },
     keys: input.keys === undefined ? own?.keys : [...new Set(input.keys)],
     unmasked: input.unmasked ?? false,
     ips: normalList('body.ips', input.ips, normalRange, range) ?? own?.ips,
-    hosts: normalList('body.hosts', input.hosts, normalHost, host) ?? own?.hosts,
+    hosts: normalHosts(input.hosts) ?? own?.hosts,
     created_at: new Date(now).toISOString(),
     expiresAtMs: expiresAtMs === Number.POSITIVE_INFINITY ? undefined : expiresAtMs,
     secrets: [{ digest }],

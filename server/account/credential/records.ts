@@ -2,6 +2,7 @@ import type { Scope } from '../../core/scopes.ts';
 import { type Crypto, openJson, sealJson } from '../../crypto/client.ts';
 import type { CredentialLimits } from '../../domain/account.ts';
 import type { Account } from '../../request/context.ts';
+import { readPreferences } from '../preference-values.ts';
 import type { CredentialName } from './store.ts';
 
 interface SecretEntry {
@@ -25,6 +26,12 @@ export interface CredentialRecord {
   /** The newest first; the previous one may stay valid for a while. */
   readonly secrets: readonly SecretEntry[];
 }
+
+/** What operator credentials act for in place of an account. It has no data, and nothing is counted for it. */
+export const OPERATOR: Account = {
+  ...{ aid: '', name: '', unmasked: false, paying: false, hosts: [] },
+  preferences: readPreferences([]),
+};
 
 /** Opens the encrypted record of a credential. Rejects with `integrity_failed` for any other bytes. */
 export function openCredential(crypto: Crypto, { aid, id }: CredentialName, record: Uint8Array) {

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { SCOPES } from '../../core/scopes.ts';
+import { type Scope as AnyScope, SCOPES } from '../../core/scopes.ts';
 import { ExpiryTime, Timestamp, User } from '../../schema/common.ts';
 import { EXPECTED } from '../../schema/kinds.ts';
 
@@ -7,13 +7,16 @@ import { EXPECTED } from '../../schema/kinds.ts';
 const ENTRIES_MAX = 100;
 const NAME_CHARACTERS_MAX = 128;
 
-export const Scope = Type.Union(
-  SCOPES.map((scope) => Type.Literal(scope)),
-  {
-    description:
-      'One thing that a credential may do. `rule:write`, `form:write` and `retrieve:write` reach card data.',
-    examples: ['proxy:send'],
-  },
+/** The type also has the scope of the operator's credentials, which no request can name. */
+export const Scope = Type.Unsafe<AnyScope>(
+  Type.Union(
+    SCOPES.map((scope) => Type.Literal(scope)),
+    {
+      description:
+        'One thing that a credential may do. `rule:write`, `form:write` and `retrieve:write` reach card data.',
+      examples: ['proxy:send'],
+    },
+  ),
 );
 
 const CredentialId = Type.String({

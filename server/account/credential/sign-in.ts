@@ -5,9 +5,9 @@ import { createTickJoin } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Account, RequestContext } from '../../request/context.ts';
+import { type Account, isOperator, type RequestContext } from '../../request/context.ts';
 import type { AccountRecords } from '../records.ts';
-import { type CredentialRecord, endOf, openCredential } from './records.ts';
+import { type CredentialRecord, endOf, OPERATOR, openCredential } from './records.ts';
 import type { CredentialName, CredentialStore } from './store.ts';
 
 const CACHED_MAX = 10_000;
@@ -33,6 +33,8 @@ export interface VerifiedCredential {
 export interface SignedInAccount {
   readonly account: Account;
 }
+
+const OPERATOR_OWNER: SignedInAccount = { account: OPERATOR };
 
 /** An opened record of a credential, and its account as it was read then. */
 interface KnownCredential extends SignedInAccount {
@@ -77,7 +79,8 @@ export class CredentialSignIn {
       throw new VaultError('unauthenticated');
     }
     const actorName = owned.record.name;
-    await this.audit.record({ ...event, outcome: 'success', actor: object, actorName, object });
+    const outcome = outcomeOf(owned.account);
+    await this.audit.record({ ...event, outcome, actor: object, actorName, object });
     this.noteUse(owned.name);
     const verified: VerifiedCredential = { kind: 'credential', name: owned.name, digest };
     return { verified, known: owned };
@@ -103,7 +106,7 @@ export class CredentialSignIn {
     const known = this.cache.get(id);
     const [stored, owner] = await Promise.all([
       this.reading(`${aid} ${id}`, () => this.store.read(aid, id)),
-      known && this.records.find(known.record.account),
+      known && this.findOwner(known),
     ]);
     if (stored === undefined) {
       return undefined;
@@ -113,7 +116,7 @@ export class CredentialSignIn {
       return known;
     }
     const record = isSame ? known.record : await openCredential(this.crypto, name, stored);
-    const nowOwner = owner ?? (await this.records.find(record.account));
+    const nowOwner = owner ?? (await this.findOwner({ name, record }));
     if (nowOwner?.account.aid !== aid) {
       return undefined;
     }
@@ -124,6 +127,11 @@ export class CredentialSignIn {
     return fresh;
   }
 
+  /** Reads the account of a credential as it is stored now; that of the operator is always the same. */
+  private findOwner({ name, record }: Pick<KnownCredential, 'name' | 'record'>) {
+    return isOperator(name) ? OPERATOR_OWNER : this.records.find(record.account);
+  }
+
   /** Records the use of a credential at most once a minute. No one waits for it, and no request fails with it. */
   private noteUse({ aid, id }: CredentialName): void {
     const usedMs = this.now();
@@ -132,6 +140,11 @@ export class CredentialSignIn {
       this.store.touch(aid, id, usedMs).catch(() => this.noted.delete(id));
     }
   }
+}
+
+/** The outcome of a sign-in with the right secret or password, for the security log. */
+export function outcomeOf({ isSuspended }: Account): 'success' | 'account_suspended' {
+  return isSuspended === true ? 'account_suspended' : 'success';
 }
 
 /** The account with those of its rights that a credential has. */

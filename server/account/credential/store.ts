@@ -8,9 +8,10 @@ import touchText from './touch-credential-2.lua' with { type: 'text' };
 const touch = script(touchText);
 
 const SCAN_STEP = 500;
-const POINTER = /^([\w-]+) ([\w-]+) (\d{1,15})$/;
+const POINTER = /^([\w-]*) ([\w-]+) (\d{1,15})$/;
 
 export interface CredentialName {
+  /** Empty for the operator's, which belong to no account. */
   readonly aid: string;
   readonly id: string;
 }
@@ -27,35 +28,35 @@ export interface CredentialPointer extends CredentialName {
  */
 export class CredentialStore extends NamedStore {
   constructor(redis: RedisLink) {
-    super(redis, redisKeys.credentials);
+    super(redis, (aid) => (aid === '' ? redisKeys.operatorCredentials : redisKeys.credentials(aid)));
   }
 
   /** Removes a record and the time of its last use; returns false if it did not exist. */
   override async remove(aid: string, id: string): Promise<boolean> {
     const isRemoved = await super.remove(aid, id);
-    await this.redis.write('HDEL', [redisKeys.credentialUses(aid), id]);
+    await this.redis.write('HDEL', [usesOf(aid), id]);
     return isRemoved;
   }
 
   /** Returns the time of the last use, ms since 1970; undefined if there was none. */
   async lastUse(aid: string, id: string): Promise<number | undefined> {
-    return asUse(await this.redis.command('HGET', [redisKeys.credentialUses(aid), id]));
+    return asUse(await this.redis.command('HGET', [usesOf(aid), id]));
   }
 
   /** Returns the times of the last uses of all credentials of an account, by id. */
   async lastUses(aid: string): Promise<ReadonlyMap<string, number | undefined>> {
-    const uses = await readHash(this.redis, redisKeys.credentialUses(aid));
+    const uses = await readHash(this.redis, usesOf(aid));
     return new Map(uses.map(({ field, value }) => [field, asUse(value)]));
   }
 
   async touch(aid: string, id: string, usedMs: number): Promise<void> {
-    await this.redis.run(touch, [redisKeys.credentials(aid), redisKeys.credentialUses(aid)], [id, usedMs]);
+    await this.redis.run(touch, [this.hashOf(aid), usesOf(aid)], [id, usedMs]);
   }
 
   async find(digest: string): Promise<CredentialName | undefined> {
     const value = await this.redis.command('HGET', [redisKeys.credentialSecrets, digest]);
     const { aid, id } = pointerOf(digest, value ?? '');
-    return aid === '' ? undefined : { aid, id };
+    return id === '' ? undefined : { aid, id };
   }
 
   /** Lets a digest lead to a credential. */
@@ -75,6 +76,11 @@ export class CredentialStore extends NamedStore {
       yield fields.map(({ field, value }) => pointerOf(field, value));
     }
   }
+}
+
+/** Names the hash of the last uses of an account's credentials, or of the operator's. */
+function usesOf(aid: string): string {
+  return aid === '' ? redisKeys.operatorCredentialUses : redisKeys.credentialUses(aid);
 }
 
 /** Reads the time of a last use; undefined for what no server writes. */

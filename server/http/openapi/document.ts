@@ -2,6 +2,7 @@ import { Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
+import { OPERATOR_SCOPE } from '../../core/scopes.ts';
 import { ErrorBody, RelayErrorBody } from '../../schema/common.ts';
 import { closed } from '../../schema/json-body.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
@@ -53,7 +54,7 @@ const SECURITY_SCHEMES = {
     type: 'http',
     scheme: 'bearer',
     description:
-      'The secret of an API credential, which has a part of the rights of its account. The names beside it are the scopes: a credential needs one of them. It can also be the password of basicAuth, with the id of the credential as name.',
+      'The secret of an API credential, which has a part of the rights of its account. The names beside it are the scopes: a credential needs one of them. Only an operator credential has `account:write`, and nothing else. It can also be the password of basicAuth, with the id of the credential as name.',
   },
   captureSecret: {
     type: 'apiKey',
@@ -75,7 +76,10 @@ const SECURITY_SCHEMES = {
 function securityOf({ auth, scope }: RouteShape): readonly Json[] {
   switch (auth) {
     case 'basic':
-      return [{ basicAuth: [] }, ...(scope === 'password' ? [] : [{ credential: scopesOf(scope) }])];
+      return [
+        ...(scope === OPERATOR_SCOPE ? [] : [{ basicAuth: [] }]),
+        ...(scope === 'password' ? [] : [{ credential: scopesOf(scope) }]),
+      ];
     case 'capture_secret':
     case 'inbound_secret':
       return [{ captureSecret: [] }];
@@ -90,6 +94,9 @@ function securityOf({ auth, scope }: RouteShape): readonly Json[] {
 function descriptionOf({ auth, scope, description }: RouteShape): string {
   if (auth !== 'basic') {
     return description;
+  }
+  if (scope === OPERATOR_SCOPE) {
+    return `${description}\n\nAn operator credential is needed, whose scope is \`${scope}\`.`;
   }
   const scopes = scopesOf(scope).map((name) => `\`${name}\``);
   if (scopes.length > 0) {
@@ -313,6 +320,7 @@ const TAGS: Readonly<
   webhook: ['Webhooks', 'Calls that the vault makes to you.', 'webhooks'],
   event: ['Events', 'Be told what happens to items, keys and credentials.', 'events'],
   credential: ['Credentials', 'Credentials with a part of the rights of your account.', 'least-privilege'],
+  account: ['Accounts', 'Accounts of the vault, for platforms; with an operator credential.', 'platforms'],
   admin: ['Account and bills', 'Your account.', 'billing-and-preferences'],
   audit: ['Security log', 'The security log of your account.', 'audit'],
   utility: ['Utilities', 'Check card numbers and generate passphrases.'],

@@ -63,7 +63,7 @@ export class Rollbacks {
     return [{ kind: 'account', account: found.id, place: found.id, what, state: 'bad' }];
   }
 
-  /** Finds endpoints and credentials of an account that exist although they have ended, by its log or its keys. */
+  /** Finds endpoints and credentials of an account, or credentials of the operator, that exist although they have ended. */
   async recordFaults(account: LiveAccount): Promise<readonly Fault[]> {
     const logged = await this.readLoggedStates(account.aid);
     const faults = logged.missing.map((sequence): Fault => {
@@ -155,7 +155,8 @@ export class Rollbacks {
     logged: LoggedStates,
   ): Promise<readonly Fault[]> {
     const faults: Fault[] = [];
-    for await (const page of this.recordStore.pages(this.recordStore.kinds.credentials, aid)) {
+    const { credentials, operatorCredentials } = this.recordStore.kinds;
+    for await (const page of this.recordStore.pages(aid === '' ? operatorCredentials : credentials, aid)) {
       for (const { id, facts } of await this.walk.open(page)) {
         const what = facts && loggedFlaw(logged, 'credential', { id, facts });
         if (what !== undefined) {

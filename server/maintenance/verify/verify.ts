@@ -2,7 +2,7 @@ import type { KeyStore } from '../../key/store.ts';
 import type { Flaw, RecordKind } from '../../redis/records/kind.ts';
 import { addChecked, addFaults, countKey, type Fault, type Report, type Verification } from '../report.ts';
 import type { FoundRecord, RecordStore } from '../store/records.ts';
-import type { LiveAccount, Visitor, Walk } from '../walk.ts';
+import { type LiveAccount, NO_ACCOUNT, type Visitor, type Walk } from '../walk.ts';
 import type { HeadsVerifier } from './heads.ts';
 import type { BucketVerifier } from './items.ts';
 import type { NameVerifier } from './names.ts';
@@ -53,6 +53,7 @@ export class Verifier {
       return isFound ? { ...found, scanned: false } : undefined;
     }
     await this.walk.visitLast(visitor);
+    await addFaults(report, () => this.rollbacks.recordFaults(NO_ACCOUNT));
     const scanned = await this.walk.visitRest(visitor, aids);
     if (scanned) {
       await this.names.verify(report);

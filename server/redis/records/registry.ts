@@ -165,6 +165,10 @@ export const RECORD_KINDS = {
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */
   goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
+  /** Hash: name of a deleted account -> when it was deleted last, in ms. */
+  formerAccounts: { name: vaultName('accounts', 'former'), backup: 'own' },
+  /** String: set while the account is deleted: it gets no key any more. */
+  closedAccount: { name: accountName('closed'), outlives: true, backup: 'none' },
   /** Strings: wrong passwords or passphrases by account or key and by source, and a success of the source; names are hashes. */
   guesses: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
@@ -173,6 +177,8 @@ export const RECORD_KINDS = {
   endpointRate: { name: idName('q'), backup: 'none' },
   /** String: the same for an account. */
   accountRate: { name: accountName('m'), backup: 'none' },
+  /** String: the same for the rate that the account has of its own. */
+  ownRate: { name: accountName('mo'), backup: 'none' },
   /** String: sealed key record. */
   keyRecord: {
     name: accountNames('k:'),
@@ -233,6 +239,9 @@ export const RECORD_KINDS = {
   credentials: { name: accountName('v'), sealed: entriesOf('credential'), backup: 'whole' },
   /** Hash: id of a credential -> when it was used last, in ms. */
   credentialUses: { name: accountName('vu'), backup: 'whole' },
+  /** The same for the credentials of the operator, which belong to no account. */
+  operatorCredentials: { name: vaultName('operator'), sealed: entriesOf('credential'), backup: 'whole' },
+  operatorCredentialUses: { name: vaultName('operator', 'uses'), backup: 'whole' },
   /** Hash: digest of a credential's secret -> account id, credential id, time in ms. Copied last: each record's is there. */
   credentialSecrets: { name: vaultName('credentials'), backup: 'whole' },
   /** Hash: id -> sealed certificate signing request. */

@@ -61,13 +61,13 @@ describe('vault credential', () => {
     [['create', 'x', '--scope', 'vault:list', '--ip', '999'], 1, /^`ips\[0\]` must be an address/],
     [['roll', 'cred_x'], 1, /^The credential does not exist/],
     [['roll', 'cred_x', '--overlap', '8d'], 1, /^`overlap` must be a duration/],
-    [['delete', 'cred_x'], 1, /^The account has no credential of this id/],
+    [['delete', 'cred_x'], 1, /^There is no credential of this id/],
   ])('%p is refused', async (args, code, message) => {
     const ran = await runCommand(['credential', ...args, '--account', account.name], { vault });
     expect(ran.code).toBe(code);
     expect(ran.err).toMatch(message);
     const nobody = await runCommand(['credential', ...args], { vault });
-    expect([nobody.code, nobody.err]).toEqual([2, 'Give the account with --account NAME.\n']);
+    expect([nobody.code, nobody.err]).toEqual([2, 'Give the account with --account NAME, or --operator.\n']);
   });
 });
 

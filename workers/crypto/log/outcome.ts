@@ -99,6 +99,10 @@ const OUTCOMES = [
   'card_not_extracted',
   'code_not_extracted',
   'redirect_refused',
+  'account_suspended',
+  'account_not_found',
+  'account_exists',
+  'account_not_empty',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */
