@@ -1473,6 +1473,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List accounts
+         * Lists all accounts of the vault with their rights.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        get: operations["listAccounts"];
+        put?: never;
+        /**
+         * Create an account
+         * Makes an account and shows its password once. It sees numbers masked unless `unmasked` is set. Of two requests with one name at the same time, one gets 409.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["createAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/account/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an account
+         * Returns one account with its rights.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        get: operations["readAccount"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an account
+         * Deletes an account that has no vault key, with everything that it has made. Its name is never given again here.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        delete: operations["deleteAccount"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an account
+         * Changes the rights that the body names, on every server with the next request. `null` removes `hosts` or `rate`.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        patch: operations["changeAccount"];
+        trace?: never;
+    };
+    "/account/{name}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an account a new password
+         * Makes a new password and shows it once. The old one, and one that a change left valid, end at once on every server; API credentials of the account stay.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["replaceAccountPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/account/{name}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Suspend an account
+         * From now on every request with the password, a credential or the secret of an endpoint of the account gets 403 `account_suspended`, on every server; accepted requests, webhooks and events wait. What expires does so. Can be repeated.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["suspendAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/account/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an account
+         * Ends a suspension: requests are answered, and what waited is sent. Can be repeated.
+         *
+         *     An operator credential is needed, whose scope is `account:write`.
+         */
+        post: operations["resumeAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -4149,6 +4277,126 @@ export interface components {
              */
             overlap?: string;
         };
+        /** The name of the account, and what it may do. */
+        CreateAccount: {
+            /**
+             * The name of the account, with which it signs in. A name that an account has, or that a deleted one had: 409.
+             * @example shop-4711
+             */
+            name: string;
+            /** Whether it sees numbers unmasked. */
+            unmasked?: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying?: boolean;
+            /**
+             * The hosts that it may send data to; any if omitted.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * The requests of the account in all, its endpoints included: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`. No limit of its own if omitted.
+             * @example 600/m
+             */
+            rate?: string;
+        };
+        /** An account with its password. */
+        NewAccount: {
+            /**
+             * The name of the account.
+             * @example shop-4711
+             */
+            name: string;
+            /**
+             * Its password, with 256 bits of randomness. Only this reply contains it.
+             * @example dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBwYXNzd29yZA
+             */
+            password: string;
+            /** Whether it sees numbers unmasked. */
+            unmasked: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying: boolean;
+            /**
+             * The hosts that it may send data to; any if omitted.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * The requests of the account in all, its endpoints included: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`. No limit of its own if omitted.
+             * @example 600/m
+             */
+            rate?: string;
+            /** Whether its requests are refused, and its jobs wait. */
+            suspended: boolean;
+            /**
+             * When it was made.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+        };
+        /** An account. */
+        Account: {
+            /**
+             * The name of the account.
+             * @example shop-4711
+             */
+            name: string;
+            /** Whether it sees numbers unmasked. */
+            unmasked: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying: boolean;
+            /**
+             * The hosts that it may send data to; any if omitted.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * The requests of the account in all, its endpoints included: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`. No limit of its own if omitted.
+             * @example 600/m
+             */
+            rate?: string;
+            /** Whether its requests are refused, and its jobs wait. */
+            suspended: boolean;
+            /**
+             * When it was made.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+        };
+        /** In ascending order of name. */
+        AccountList: components["schemas"]["Account"][];
+        /** What changes; anything else stays as it is. */
+        ChangeAccount: {
+            /** Whether it sees numbers unmasked. */
+            unmasked?: boolean;
+            /** Whether it is paying, and may read the compliance certificate. */
+            paying?: boolean;
+            /** The hosts that it may send data to; null: any. */
+            hosts?: string[] | null;
+            /** The requests of the account in all; null: no limit of its own. */
+            rate?: string | null;
+        };
+        /** An account with its new password. */
+        ReplacedPassword: {
+            /**
+             * The name of the account.
+             * @example shop-4711
+             */
+            name: string;
+            /**
+             * Its password, with 256 bits of randomness. Only this reply contains it.
+             * @example dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBwYXNzd29yZA
+             */
+            password: string;
+        };
         /** One event of the security log. */
         AuditEntry: {
             /**
@@ -4166,7 +4414,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -4217,7 +4465,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4240,7 +4488,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4546,7 +4794,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4656,7 +4908,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4839,6 +5095,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -5064,6 +5322,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -5232,7 +5492,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5433,6 +5697,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -5617,7 +5883,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5780,7 +6050,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5926,6 +6200,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -6092,6 +6368,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -6250,7 +6528,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6412,6 +6694,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -6560,7 +6844,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6768,6 +7056,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -6908,6 +7198,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              */
@@ -7103,6 +7395,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
              *     `not_allowed`: This account or credential is not allowed to do this.
@@ -7277,7 +7571,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7475,6 +7773,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              */
             403: {
@@ -7603,7 +7903,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7785,6 +8089,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -7942,6 +8248,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `origin_not_allowed`: This endpoint is not for pages of this origin.
              *
              *     `endpoint_out_of_scope`: This endpoint does not have access to the requested item.
@@ -8079,7 +8387,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8193,7 +8505,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8327,6 +8643,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -8477,7 +8795,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8597,7 +8919,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8740,6 +9066,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `not_allowed`: This account or credential is not allowed to do this.
              */
@@ -8934,6 +9262,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `not_allowed`: This account or credential is not allowed to do this.
              */
             403: {
@@ -9126,6 +9456,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `not_allowed`: This account or credential is not allowed to do this.
              */
@@ -9320,6 +9652,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `not_allowed`: This account or credential is not allowed to do this.
              */
             403: {
@@ -9512,6 +9846,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `not_allowed`: This account or credential is not allowed to do this.
              */
@@ -9706,6 +10042,8 @@ export interface operations {
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `not_allowed`: This account or credential is not allowed to do this.
              */
             403: {
@@ -9875,7 +10213,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10007,7 +10349,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10247,7 +10593,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10377,7 +10727,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10497,7 +10851,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10629,7 +10987,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10869,7 +11231,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10999,7 +11365,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11121,7 +11491,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11239,6 +11613,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -11399,6 +11775,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -11554,7 +11932,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11695,7 +12077,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11827,6 +12213,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -11977,6 +12365,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -12132,6 +12522,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `recovery_refused`: These shares do not open this key.
              */
             403: {
@@ -12280,7 +12672,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12408,6 +12804,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -12550,7 +12948,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12680,7 +13082,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12814,7 +13220,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12928,7 +13338,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13044,7 +13458,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13253,6 +13671,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -13508,6 +13928,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -13748,6 +14170,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -13942,6 +14366,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -14163,6 +14589,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -14382,6 +14810,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -14603,6 +15033,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -14822,6 +15254,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -15043,6 +15477,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `account_suspended`: The operator has suspended this account.
+             *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
             403: {
@@ -15242,7 +15678,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15352,7 +15792,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15472,7 +15916,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15608,7 +16056,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15730,7 +16182,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15860,7 +16316,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15976,7 +16436,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16106,7 +16570,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16238,7 +16706,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16368,7 +16840,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16488,7 +16964,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16602,7 +17082,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16718,7 +17202,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16852,7 +17340,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16984,7 +17476,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17114,7 +17610,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17234,7 +17734,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17358,7 +17862,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17488,7 +17996,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17613,7 +18125,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17749,7 +18265,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17889,7 +18409,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18003,7 +18527,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18125,7 +18653,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18257,7 +18789,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18381,7 +18917,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18511,7 +19051,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18625,7 +19169,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18737,7 +19285,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18854,7 +19406,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -18958,7 +19514,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -19072,7 +19632,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -19186,7 +19750,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -19316,7 +19884,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -19436,7 +20008,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -19566,7 +20142,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -19644,6 +20224,1026 @@ export interface operations {
             };
         };
     };
+    listAccounts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List accounts */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateAccount"];
+            };
+        };
+        responses: {
+            /** Create an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewAccount"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_exists`: An account has this name, or a deleted account had it. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_empty`: The account still has vault keys. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAccount"];
+            };
+        };
+        responses: {
+            /** Change an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    replaceAccountPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Give an account a new password */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplacedPassword"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    suspendAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Suspend an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resumeAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * The name of the account.
+                 * @example shop-4711
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Resume an account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `account_not_found`: The account does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readAudit: {
         parameters: {
             query?: {
@@ -19651,7 +21251,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -19733,7 +21333,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -13,6 +13,8 @@ export const ACTIONS: Words<AuditEntry['action']> = {
   'key.recovery.create': 'Make a recovery of a key',
   'key.recovery.remove': 'Remove the recovery of a key',
   'key.recover': 'Recover a key',
+  'account.suspend': 'Suspend an account',
+  'account.resume': 'Resume an account',
   'key.reseal': 'Seal the items of a key again',
   'item.store': 'Store an item',
   'item.decrypt': 'Show an item',

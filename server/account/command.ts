@@ -2,7 +2,7 @@ import { CommandError, defineCommand, type Table, type Values } from '../cli/com
 import { existing } from '../cli/operator.ts';
 import { encodeSecret } from '../core/secret.ts';
 import { isCredentialId } from '../domain/account.ts';
-import { parseRate, RATE_EXPECTED } from '../domain/endpoint.ts';
+import { parseRate, RATE_EXPECTED } from '../domain/rate.ts';
 import { isHostPattern } from '../domain/text/network.ts';
 import type { Accounts } from './accounts.ts';
 import type { AccountInfo } from './records.ts';

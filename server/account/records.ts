@@ -6,7 +6,7 @@ import { createKeyedMutex, createTickJoin, replaceOrConfirm } from '../core/conc
 import { VaultError } from '../core/errors.ts';
 import { type Crypto, openJson, sealJson } from '../crypto/client.ts';
 import { type FormerPassword, type PasswordHash, REVISION_GONE } from '../domain/account.ts';
-import { parseRate } from '../domain/endpoint.ts';
+import { parseRate } from '../domain/rate.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import { type OwnPreference, readPreferences } from './preference-values.ts';
 import type { AccountStore } from './store.ts';

@@ -1,31 +1,19 @@
-/** Limits of the use of an endpoint, as its maker writes them, and the reference in a body. */
+/** Origins that an endpoint is limited to, and the reference in a body. */
 import { VaultError } from '../core/errors.ts';
 import { cardBrand } from './card/brand.ts';
 import { cardRuns } from './card/runs.ts';
 import { JsonNumber, type JsonValue } from './json/json.ts';
 import { plainText } from './mask/metadata.ts';
 
-const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
-export const RATE_PATTERN = '^([1-9]\\d{0,5})/([smh])$';
-const RATE = new RegExp(RATE_PATTERN);
 const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 /** The origin of a page without one, such as a sandboxed frame. */
 const OPAQUE = 'null';
 
-export const RATE_EXPECTED = 'must be a number of requests per `s`, `m` or `h`, such as `20/m`';
 export const ORIGIN_EXPECTED =
   'must be origins such as `https://shop.example`, without a path; `http` only on this machine, or `null`';
 
 export const POINT_EXPECTED = 'must be an uncompressed point of P-256, in base64url without padding';
-
-/** Reads a rate such as `20/m`, a number of requests in a period; undefined for another text. */
-export function parseRate(text: string): { readonly count: number; readonly periodMs: number } | undefined {
-  const [, count, unit] = RATE.exec(text) ?? [];
-  return count === undefined
-    ? undefined
-    : { count: Number(count), periodMs: UNITS_MS[unit as keyof typeof UNITS_MS] }; // By the pattern.
-}
 
 /** Writes an origin as browsers send it; undefined for a text that is none, and for `http` on another machine. */
 export function normalOrigin(text: string): string | undefined {

@@ -8,7 +8,7 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
-import { parseRate } from '../domain/endpoint.ts';
+import { parseRate } from '../domain/rate.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { isInRanges } from '../domain/text/network.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';

@@ -1,7 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { RATE_EXPECTED, RATE_PATTERN } from '../domain/endpoint.ts';
 import { ALLOWED_MAX, INCLUDED_MAX, SOURCES_MAX } from '../domain/inbound/rules.ts';
-import { ALGORITHM, DURATION_PATTERN, Identifier, NewIdentifier, User } from '../schema/common.ts';
+import { ALGORITHM, DURATION_PATTERN, Identifier, NewIdentifier, Rate, User } from '../schema/common.ts';
 import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 
 const RANGES_MAX = 100;
@@ -74,14 +73,6 @@ const Ttl = Type.String({
   [PUBLISHED]: { pattern: DURATION_PATTERN },
 });
 
-const Rate = Type.String({
-  pattern: RATE_PATTERN,
-  description:
-    'The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.',
-  examples: ['20/m'],
-  [EXPECTED]: RATE_EXPECTED,
-});
-
 const SETTINGS = {
   user: User,
   connection: ConnectionId,
@@ -112,7 +103,12 @@ const SETTINGS = {
     ),
   ),
   strict: Type.Optional(Strict),
-  rate: Type.Optional(Rate),
+  rate: Type.Optional(
+    Rate(
+      'The requests of each source address: a number per `s`, `m` or `h`. More are rejected with 429 and `Retry-After`.',
+      '20/m',
+    ),
+  ),
   ips: Type.Optional(
     Type.Array(Type.String({ description: 'An address or a CIDR.' }), {
       minItems: 1,

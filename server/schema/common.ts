@@ -1,5 +1,5 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
-import { RATE_EXPECTED, RATE_PATTERN } from '../domain/endpoint.ts';
+import { RATE_EXPECTED, RATE_PATTERN } from '../domain/rate.ts';
 import { countCharacters } from '../domain/text/identifiers.ts';
 import { normalRange } from '../domain/text/network.ts';
 import { EXPECTED, ListOf, OTHER_NAME, PUBLISHED } from './kinds.ts';

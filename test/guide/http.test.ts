@@ -112,7 +112,7 @@ describe('what pages load', () => {
       ['/guide/capture', 16_000],
       [loadedBy(html).find((each) => each.endsWith('.js')) ?? '', 14_000],
       [loadedBy(html).find((each) => each.endsWith('.css')) ?? '', 6_000],
-      ['/guide/search.json', 370_000],
+      ['/guide/search.json', 400_000],
     ] as const) {
       expect(Bun.gzipSync(new TextEncoder().encode((await get(path)).text)).length).toBeWithin(100, max);
     }
