@@ -86,36 +86,37 @@ export class SignIns {
    * `unauthenticated`, `too_many_failures` or `account_suspended`. Verifications and rejections are logged.
    */
   async signIn(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
-    const signedIn = await this.findAccount(ctx, caller);
-    if (signedIn.account.isSuspended === true) {
-      throw new VaultError('account_suspended');
-    }
-    return signedIn;
-  }
-
-  private async findAccount(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
     const { observer } = this;
     const { digest, header } = caller;
     // A long body is received after a verification, which is remembered.
     const verified = caller.verified ?? this.verified.get(digest);
+    let signedIn: AccountContext | undefined;
     try {
       if (verified !== undefined) {
         const known = await observer.step('sign_in', () => this.read(verified));
         if (known !== undefined && this.isRightNow(known, verified)) {
           observer.count('sign_in', 'cached');
           ctx.signInProof = verified.kind === 'password' ? verified.phc : undefined;
-          return actFor(ctx, known.account);
+          signedIn = actFor(ctx, known.account);
         }
       }
-      const credentials = this.crypto.passTo(header, readCredentials);
-      const signedIn = await observer.step('sign_in', () => this.verifyOnce(ctx, credentials, digest));
-      observer.count('sign_in', 'verified');
-      ctx.signInProof = signedIn.proof;
-      return actFor(ctx, signedIn.known.account);
+      if (signedIn === undefined) {
+        const credentials = this.crypto.passTo(header, readCredentials);
+        const { known, proof } = await observer.step('sign_in', () =>
+          this.verifyOnce(ctx, credentials, digest),
+        );
+        observer.count('sign_in', 'verified');
+        ctx.signInProof = proof;
+        signedIn = actFor(ctx, known.account);
+      }
     } catch (error) {
       observer.count('sign_in', failureOf(error));
       throw error;
     }
+    if (signedIn.account.isSuspended === true) {
+      throw new VaultError('account_suspended');
+    }
+    return signedIn;
   }
 
   private read(verified: Verified): Promise<KnownAccount | SignedInAccount | undefined> {

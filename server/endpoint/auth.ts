@@ -144,17 +144,18 @@ export class EndpointAuth {
    * effect. The last one announces its event. A repeat with the seed of a request whose reply was lost is the same use. Rejects with
    * `endpoint_used_up`.
    */
-  async use<T>(
+  use<T>(ctx: RequestContext, endpoint: OpenEndpoint, act: () => Promise<T>, seed?: string): Promise<T> {
+    const { maxUses } = endpoint.policy;
+    return maxUses === undefined ? act() : this.useOnce(ctx, endpoint, maxUses, act, seed);
+  }
+
+  private async useOnce<T>(
     { requestId }: RequestContext,
-    endpoint: OpenEndpoint,
+    { id, nonce, policy: { kid, kind }, key }: OpenEndpoint,
+    maxUses: number,
     act: () => Promise<T>,
     seed?: string,
   ): Promise<T> {
-    const { id, nonce, policy, key } = endpoint;
-    const { maxUses, kid, kind } = policy;
-    if (maxUses === undefined) {
-      return act();
-    }
     const taken = await this.store.takeUse(id, nonce, maxUses, this.now(), seed);
     if (taken === 'gone' || taken === 'used_up') {
       throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');

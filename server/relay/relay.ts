@@ -88,7 +88,11 @@ export class Relay {
     const tokens = namedTokens(input);
     const readParts = this.reader.startReads(account, input.user, tokens);
     const target = await this.forwarder.targetOf(ctx, input.connection, input);
-    const inbound = await this.inboundOf(ctx, given, target);
+    const inboundId = headerIn(given.headers, INBOUND_HEADER);
+    const inbound =
+      inboundId === undefined
+        ? undefined
+        : await this.replies.settingsOf(ctx, inboundId, given, target.shown);
     const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
     try {
       const storesReply = inbound !== undefined;
@@ -251,12 +255,6 @@ export class Relay {
     return shown.withheld
       ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
       : { status, headers: shown.headers, body: shown.body };
-  }
-
-  /** Returns the inbound that a request names for the cards of its reply; undefined if it names none. */
-  private async inboundOf(ctx: AccountContext, input: RelayInput, { shown }: Target) {
-    const id = headerIn(input.headers, INBOUND_HEADER);
-    return id === undefined ? undefined : this.replies.settingsOf(ctx, id, input, shown);
   }
 }
 

@@ -32,6 +32,11 @@ function menu(page: Page, name: string) {
 }
 
 const TASKS: Readonly<Record<string, (page: Page, person: Person) => Promise<void>>> = {
+  "find a customer's card by its last four digits": async (page, person) => {
+    await person.type(page.getByLabel('Token, start of a reference, or last four digits'), '1117', true);
+    const row = page.getByRole('row', { name: CUSTOMER }).filter({ hasText: CARDS });
+    expect(await person.read(row)).toContain('1117');
+  },
   "show a customer's card": async (page, person) => {
     await openCard(page, person);
     await person.type(page.getByLabel('Passphrase'), PASSPHRASE, true);

@@ -8,7 +8,7 @@ function tool(path: string): string {
   return join(import.meta.dir, '../../node_modules', path);
 }
 /** What a page may cost for all of the SDK: bytes of the module, minified and packed as a server sends it. */
-const GZIP_MAX = 12 * 1024;
+const GZIP_MAX = 13_500;
 
 type Bundler = (entry: string) => Promise<string>;
 
@@ -34,11 +34,11 @@ const BUNDLERS: Readonly<Record<string, Bundler>> = {
 
 /** By export: the most bytes, minified, and texts of other parts that must not come along. */
 const PARTS = {
-  '*': [33_500, []],
-  Vault: [25_500, []],
-  // With HPKE, for `seal`.
-  captureClient: [14_800, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'webhook']],
-  retrieveClient: [12_050, ['whoami', 'Basic ', 'btoa', 'webhook']],
+  '*': [36_800, []],
+  Vault: [27_200, []],
+  // Both with HPKE, for what is sealed.
+  captureClient: [15_200, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'webhook']],
+  retrieveClient: [15_100, ['whoami', 'Basic ', 'btoa', 'webhook']],
   webhooks: [4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
   VaultApiError: [1_500, ['fetch', 'webhook', 'crypto', 'decrypt']],
 } as const;
