@@ -151,8 +151,9 @@ export async function startTestGroup(guards: GroupGuards = {}): Promise<TestGrou
     `127.0.0.1 ${primary.port}`,
   ]);
   const sentinel = await startSentinel(folder, primary.port, guards);
+  // The primary waits for acknowledgements of a replica that it knows as online, a second after the link at most.
   await until(
-    async () => /master_link_status:up/.test(await replica.command('INFO replication')),
+    async () => /state=online,offset=[1-9]/.test(await primary.command('INFO replication')),
     'a replica',
   );
   const state = () => stateOf(sentinel.port, guards);
