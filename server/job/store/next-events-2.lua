@@ -11,7 +11,7 @@ end
 if room <= 0 then
   return {}
 end
-local stored = redis.call('ZREVRANGEBYSCORE', KEYS[2], '(0', '-inf', 'WITHSCORES', 'LIMIT', 0, room)
+local stored = redis.call('ZRANGE', KEYS[2], '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, room, 'WITHSCORES')
 local ids = {}
 for i = 1, #stored, 2 do
   ids[#ids + 1] = stored[i]
