@@ -177,8 +177,8 @@ describe('on a page', () => {
       .click();
     await page.locator('.headings a[aria-current]', { hasText: 'Idempotency' }).waitFor();
     await page.getByRole('link', { name: 'Next' }).click();
-    expect(page.url()).toBe(`${world.url}/guide/retrieve`);
-    expect(await page.locator('#_contents [aria-current]').textContent()).toBe('Retrieval endpoints');
+    expect(page.url()).toBe(`${world.url}/guide/inbound`);
+    expect(await page.locator('#_contents [aria-current]').textContent()).toBe('Inbounds');
   });
 
   test('the reference of the API is a step away, and leads back', async () => {

@@ -16,7 +16,7 @@ import type { Operation } from './operations.ts';
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation           commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises objects
-  store                      4       13          2      1    1         35        339            2        2       18     306
+  store                      4       13          2      1    1         35        339            2        2       18     308
   store_by_credential        4       13          2      1    1         35        339            2        2       23     359
   decrypt                    8       14          3      1    1        163        386            3        2       23     398
   capture                    4       13          2      1    1         35        339            2        2       27     384

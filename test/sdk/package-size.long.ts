@@ -38,7 +38,7 @@ const PARTS = {
   Vault: [27_200, []],
   // Both with HPKE, for what is sealed.
   captureClient: [15_200, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'webhook']],
-  retrieveClient: [15_100, ['whoami', 'Basic ', 'btoa', 'webhook']],
+  retrieveClient: [15_100, ['whoami', 'Basic ', 'webhook']],
   webhooks: [4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
   VaultApiError: [1_500, ['fetch', 'webhook', 'crypto', 'decrypt']],
 } as const;
