@@ -157,7 +157,7 @@ export const LAYERS: readonly Layer[] = [
     name: 'console',
     files: CONSOLE,
     may: [
-      ...['sdk', 'schema', 'schemas', /^server\/core\/(?:scopes|third-party)\.ts$/],
+      ...['sdk', 'schema', 'schemas', /^server\/core\/(?:event-types|scopes|third-party)\.ts$/],
       // The colours of forms, which the form builder shows.
       /^forms\/(?:base\/color|styles\/styles\.macro)\.ts$/,
     ],

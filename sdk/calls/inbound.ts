@@ -26,7 +26,9 @@ export interface ReadInbound extends PathOf<'readInbound'> {}
 export interface DeleteInbound extends PathOf<'deleteInbound'> {}
 /** An inbound and its secret, as `create` returns them. */
 export interface InboundAccess {
+  /** Its id, which its URL has. */
   readonly id: string;
+  /** Its secret, `vcs1_…`, which senders show. */
   readonly secret: string;
 }
 
