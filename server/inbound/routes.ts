@@ -4,6 +4,7 @@ import type { HttpConfig } from '../http/deps.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, Message, NO_QUERY } from '../schema/common.ts';
+import { PASSED_ON, PassedPath } from '../schema/passed-on.ts';
 import type { Inbounds } from './inbounds.ts';
 import { CreateInbound, Inbound, InboundList, InboundPath, InboundWithSecret } from './schema.ts';
 import type { InboundUses } from './uses.ts';
@@ -111,19 +112,10 @@ function sendBy(method: Method): Route<Needs> {
     auth: 'inbound_secret',
     params: Type.Object({
       id: Identifier('The id of the inbound.'),
-      path: Type.String({ description: 'What follows the base URL of the connection.' }),
+      path: PassedPath,
     }),
-    query: NO_QUERY,
-    passesQuery: true,
+    ...PASSED_ON,
     needsPath: true,
-    body: {
-      kind: 'stored',
-      schema: Type.Any({ description: 'What the third party takes.' }),
-      bytesMax: BODY_BYTES.long,
-      optional: true,
-      type: '*/*',
-    },
-    response: Type.Any({ description: 'What the third party has replied, with its own status.' }),
     errors: [
       ...(['not_allowed', 'path_invalid', 'connection_not_found', 'certificate_not_found'] as const),
       ...(['content_type_unsupported', 'charset_unsupported', 'track_data_refused'] as const),

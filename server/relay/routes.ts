@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { objectOf } from '../http/audit.ts';
 import { keyNameIn } from '../http/key-header.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
-import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Identifier, NO_QUERY } from '../schema/common.ts';
+import { Identifier } from '../schema/common.ts';
+import { PASSED_ON, PassedPath } from '../schema/passed-on.ts';
 import type { Relay } from './relay.ts';
 import { withoutSecretsInPassing } from './relay.ts';
 
@@ -34,19 +34,10 @@ function relayBy(method: Method): Route<Needs> {
     auth: 'basic',
     params: Type.Object({
       connection: Identifier('The id of the connection.'),
-      path: Type.String({ description: 'What follows the base URL of the connection.' }),
+      path: PassedPath,
     }),
-    query: NO_QUERY,
-    passesQuery: true,
+    ...PASSED_ON,
     passphrase: 'required',
-    body: {
-      kind: 'stored',
-      schema: Type.Any({ description: 'What the third party takes.' }),
-      bytesMax: BODY_BYTES.long,
-      optional: true,
-      type: '*/*',
-    },
-    response: Type.Any({ description: 'What the third party has replied, with its own status.' }),
     errors: [
       ...([
         'connection_not_found',
