@@ -264,6 +264,10 @@ function unnamedCandidate(leaf: Leaf, { name, branch }: Leaf): Candidate {
  */
 type Level = 'outer' | 'members' | 'inner' | 'text';
 
+/** An encrypted PIN has eight bytes, which base64 writes in eleven characters. */
+const PIN_BLOCK_MIN = 11;
+/** But for the `e` of an exponent. */
+const LETTER = /[^\P{L}eE]/u;
 /** Texts that are shorter, or have fewer digits, hold nothing. */
 const INNER_MIN = 6;
 const MAY_HOLD = /\d\D?\d\D?\d/;
@@ -309,6 +313,11 @@ function innerCandidates(leaf: Leaf, text: string, level: Level): readonly Candi
   }));
 }
 
+/** Tells whether the value of a code's name may be one. A shorter text with letters is a password: no PIN or block of one. */
+function mayBeCode(value: string): boolean {
+  return DIGIT.test(value) && (value.length >= PIN_BLOCK_MIN || !LETTER.test(value));
+}
+
 /** The candidates of a leaf that is none by its name. `around`: the leaf of an outer text that it is in. */
 function otherCandidates(
   leaf: Leaf,
@@ -323,7 +332,7 @@ function otherCandidates(
   }
   if (isSecret) {
     rejectNamedTrack(leaf);
-    return DIGIT.test(value) ? [{ ...leaf, role: 'secret', strong: true, rank: RANK.none }] : [];
+    return mayBeCode(value) ? [{ ...leaf, role: 'secret', strong: true, rank: RANK.none }] : [];
   }
   if (value.length < INNER_MIN || !MAY_HOLD.test(value)) {
     return [];
