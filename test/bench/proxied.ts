@@ -1,13 +1,18 @@
-/** What proxied and relayed calls cost over calling their target directly, all over connections that are kept. */
+/**
+ * What proxied, relayed and inbound calls cost over calling their target directly, and a capture beside them, all over connections that
+ * are kept.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newAuthority } from '../outbound/certificates.ts';
 import { addressesOf, type Holding } from './cards.ts';
 import { type CpuSplit, withCpu } from './cpu.ts';
 import { call, makeKey, type Server, startProgram, startVault, type Vault } from './servers.ts';
-import { median, percentile } from './stats.ts';
+import { type Figure, median, percentile } from './stats.ts';
 
 const AT_ONCE = [1, 16, 64] as const;
+/** As many calls at once as aims are about. */
+export const AIM_AT_ONCE = 16;
 /** What the target waits before it answers. */
 const DELAYS_MS = [0, 20] as const;
 /** Calls of a block for each that is made at once, beside those of every block. */
@@ -62,7 +67,7 @@ async function relayedCalls(
   { user, credentials }: Holding,
   address: string,
 ): Promise<Calls> {
-  await call(vault, credentials, '/v1/connection', { id: 'target', base_url });
+  await call(vault, credentials, '/v1/connection', { id: 'target', base_url, inbound: true });
   const token = new URLSearchParams(address).get('token');
   const body = bodyOf(`{{vault:${token}:card_number:order}}`);
   const headers = { ...credentials, 'X-Vault-User': user, 'Content-Type': 'application/json' };
@@ -71,6 +76,44 @@ async function relayedCalls(
     const reply = await fetch(relay + url.slice(base_url.length), { method: 'POST', headers, body });
     await reply.text();
     requireCreated(reply.status);
+  };
+}
+
+/** The same request by a partner: each call is an order with a card of its own. */
+async function inboundCalls(
+  { vault, url: base_url }: Setting,
+  { user, credentials }: Holding,
+): Promise<Calls> {
+  const extract = [{ number: 'number', reference: 'order' }];
+  const made = await call(vault, credentials, '/v1/inbound', { user, connection: 'target', extract });
+  const { url: path, secret } = (await made.json()) as { readonly url: string; readonly secret: string };
+  const headers = { 'X-Vault-Capture-Secret': secret, 'Content-Type': 'application/json' };
+  const inbound = `http://127.0.0.1:${vault.port}${path}`;
+  let orders = 0;
+  return async (url) => {
+    orders += 1;
+    const body = `{"amount":1000,"currency":"eur","order":"i${orders}","number":"${NUMBER}"}`;
+    const reply = await fetch(inbound + url.slice(base_url.length), { method: 'POST', headers, body });
+    await reply.text();
+    requireCreated(reply.status);
+  };
+}
+
+/** The card of the request, stored by a page. */
+async function captureCalls({ vault }: Setting, { user, credentials }: Holding): Promise<Calls> {
+  const made = await call(vault, credentials, `/v1/capture?user=${user}`, {});
+  const { url: path, secret } = (await made.json()) as { readonly url: string; readonly secret: string };
+  const headers = { 'X-Vault-Capture-Secret': secret, 'Content-Type': 'application/json' };
+  const capture = `http://127.0.0.1:${vault.port}${path}`;
+  const body = `{"card_number":"${NUMBER}"}`;
+  let orders = 0;
+  return async () => {
+    orders += 1;
+    const reply = await fetch(`${capture}?reference=c${orders}`, { method: 'POST', headers, body });
+    await reply.text();
+    if (reply.status !== 200) {
+      throw new Error(`the capture endpoint answered ${reply.status}`);
+    }
   };
 }
 
@@ -115,7 +158,7 @@ function allOf(blocks: readonly Block[]): number[] {
 }
 
 /** How calls through the vault are named. */
-type Kind = 'proxied' | 'relayed';
+type Kind = 'proxied' | 'relayed' | 'captured' | 'inbound';
 
 /** What calls through the vault cost, beside direct ones in the same turns. */
 export interface ProxiedRow {
@@ -184,6 +227,8 @@ async function measure(setting: Setting, holding: Holding, rounds: number): Prom
     through: {
       proxied: proxiedCalls(setting.vault, holding, address),
       relayed: await relayedCalls(setting, holding, address),
+      captured: await captureCalls(setting, holding),
+      inbound: await inboundCalls(setting, holding),
     },
   };
   const names = Object.keys(kinds.through) as Kind[];
@@ -200,6 +245,22 @@ async function measure(setting: Setting, holding: Holding, rounds: number): Prom
     }
   }
   return rows;
+}
+
+/** An inbound stores a card and sends it on. */
+const INBOUND_AIM = { most: 1.3 };
+
+/** What an inbound costs over a capture and a relayed call together. */
+export function inboundFigure(rows: readonly ProxiedRow[]): Figure {
+  const cpuOf = (kind: Kind): number =>
+    rows.find((row) => row.kind === kind && row.atOnce === AIM_AT_ONCE && row.delayMs === 0)?.cpuUs ??
+    Number.NaN;
+  return {
+    name: 'CPU time of an inbound call, over a capture and a relayed call together',
+    value: cpuOf('inbound') / (cpuOf('captured') + cpuOf('relayed')),
+    unit: 'times',
+    aim: INBOUND_AIM,
+  };
 }
 
 /** Measures synchronous calls through a vault of its own to a target of its own, in `folder`. */

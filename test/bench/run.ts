@@ -14,7 +14,7 @@ import { weighCards } from './memory.ts';
 import { parseOptions, SECTIONS, type Section, USAGE } from './options.ts';
 import { hasPostgres, startPgcrypto } from './pgcrypto.ts';
 import { makeFolder, runMain, say } from './processes.ts';
-import { measureProxied } from './proxied.ts';
+import { inboundFigure, measureProxied } from './proxied.ts';
 import { type BenchResult, renderTable, tablesOf } from './report.ts';
 import {
   type Bench,
@@ -96,7 +96,9 @@ async function measure(bench: Bench): Promise<void> {
   await measureSideBySide(bench);
   if (sections.has('proxy')) {
     say('calling a third party');
-    bench.proxied.push(...(await measureProxied(join(bench.folder, 'proxied'), PROXIED, repeats)));
+    const rows = await measureProxied(join(bench.folder, 'proxied'), PROXIED, repeats);
+    bench.proxied.push(...rows);
+    bench.figures.push(inboundFigure(rows));
   }
   if (sections.has('memory')) {
     say('weighing cards');
