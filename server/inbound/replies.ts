@@ -74,14 +74,18 @@ export class InboundReplies {
     { user }: Wanted,
     passphrase: SecretBytes,
     { headers, body }: WholeReply,
-  ): Promise<WholeReply & { readonly stored: number }> {
+  ): Promise<WholeReply & { readonly stored: number; readonly tokens: readonly string[] }> {
     const actor = { ...ctx, source: 'inbound', endpointId: settings.id } as const;
     try {
-      return await this.keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
+      const taken = await this.keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
         this.cards.store<TakenReply, WarmMiss>(actor, key, settings, (params) =>
           this.crypto.takeReply({ params: { ...params, headers }, blob, passphrase, body }),
         ),
       );
+      return {
+        ...{ headers: taken.headers, body: taken.body, stored: taken.stored },
+        tokens: taken.items.map(({ facts }) => facts.token),
+      };
     } catch (error) {
       const isOfReply = error instanceof VaultError && error.status < 500;
       throw isOfReply ? new VaultError('reply_not_storable', { cause: error }) : error;

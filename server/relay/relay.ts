@@ -247,11 +247,11 @@ export class Relay {
 
   /** Returns a reply that was read whole as its caller may see it. */
   private async show(aid: string, showing: Ready['showing'], reply: Reply): Promise<Relayed> {
-    const { status, headers, body } = reply;
+    const { status, headers, body, tokens = [] } = reply;
     if (this.crypto.passTo(showing, (by) => staysAsItIs(reply, by))) {
       return reply;
     }
-    const shown = await this.crypto.showRelay({ aid, showing, status, headers, body });
+    const shown = await this.crypto.showRelay({ aid, showing, status, headers, body, tokens });
     return shown.withheld
       ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
       : { status, headers: shown.headers, body: shown.body };

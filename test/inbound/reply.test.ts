@@ -140,6 +140,28 @@ describe('its caller', () => {
     );
   });
 
+  test('who sees numbers masked gets tokens whole, even those that look like numbers', async () => {
+    const { id } = await newInbound(account, {
+      ...{ connection: portal, extract: EXTRACT, algorithm: 'luhn', strict: false },
+    });
+    const sum = '4000000000000002';
+    const headers = { 'x-vault-inbound': id };
+    const body = `{"b":[{"id":"L1","n":"${NUMBERS[0]}"},{"id":"L2","n":"${NUMBERS[1]}"}],"sum":"${sum}"}`;
+    for (const scopes of [
+      ['proxy:send', 'proxy:fetch', 'vault:read'],
+      ['proxy:send', 'proxy:fetch'],
+    ] as const) {
+      const answer = await pull(jsonReply(body), { client: await using(scopes), headers });
+      const tokens = [...answer.text.matchAll(/"n":"(9\d{15})"/g)].map(([, token = '']) => token);
+      expect(tokens).toHaveLength(2);
+      expect(answer.text).not.toContain(sum);
+      for (const [at, token] of tokens.entries()) {
+        const card = await account.open('u', token, { reference: `L${at + 1}` });
+        expect(JSON.parse(card)['card_number'].slice(-4)).toBe(NUMBERS[at]?.slice(-4));
+      }
+    }
+  });
+
   test('names an inbound of the connection and the key that can be used', async () => {
     const calls = party.connections();
     const other = await connectInbound(account, party);

@@ -80,15 +80,21 @@ export function stateAfter({ next }: Automaton, state: number, unit: number): nu
 export interface StoredNumbers {
   readonly within: Automaton;
   readonly alone: ReadonlySet<string>;
+  /** Whole values that are no numbers, whatever digits they have. */
+  readonly tokens: ReadonlySet<string>;
 }
 
-/** Prepares a search. Numbers with fewer than 6 digits are ignored: they may be anything else in a reply. */
-export function prepareNumbers(numbers: readonly string[]): StoredNumbers {
+/**
+ * Prepares a search. Numbers with fewer than 6 digits are ignored: they may be anything else in a reply. `tokens` are those
+ * that were put into the reply.
+ */
+export function prepareNumbers(numbers: readonly string[], tokens: readonly string[] = []): StoredNumbers {
   const all = [...new Set(numbers.map(onlyDigits))];
   const long = all.filter(({ length }) => length >= WITHIN_MIN);
   return {
     within: automatonOf(long.map((digits) => digits.slice(0, PREFIX_MAX))),
     alone: new Set(all.filter(({ length }) => length >= ALONE_MIN && length < WITHIN_MIN)),
+    tokens: new Set(tokens),
   };
 }
 

@@ -172,10 +172,33 @@ function maskPart(view: View, from: number, to: number): string {
   return written;
 }
 
+/** No token is longer. */
+const TOKEN_MAX = 64;
+/** What a token is made of: digits of its number and of the hash, and what separates those of its number. */
+const OF_TOKEN = /[\da-f -]/;
+
+/** Tells whether a run stands in a whole value that is one of the tokens. */
+function isInToken(text: string, { from, to }: Run, tokens: ReadonlySet<string>): boolean {
+  if (tokens.size === 0) {
+    return false;
+  }
+  let [start, end] = [from, to];
+  while (end - start <= TOKEN_MAX && OF_TOKEN.test(text.charAt(start - 1))) {
+    start--;
+  }
+  while (end - start <= TOKEN_MAX && OF_TOKEN.test(text.charAt(end))) {
+    end++;
+  }
+  return tokens.has(text.slice(start, end).trim());
+}
+
 function maskTreatment(numbers: StoredNumbers): Treatment {
   const treatment: Treatment = {
-    run(view, { from, to, digits }) {
-      return isHiddenRun(digits, numbers) ? maskPart(view, from, endOfCharacter(view.text, to)) : undefined;
+    run(view, run) {
+      const { from, to, digits } = run;
+      return isHiddenRun(digits, numbers) && !isInToken(view.text, run, numbers.tokens)
+        ? maskPart(view, from, endOfCharacter(view.text, to))
+        : undefined;
     },
     literal(literal, digits) {
       const isHidden = digits !== undefined && isHiddenRun(digits, numbers);

@@ -48,6 +48,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: HeaderEntries;
   readonly body: Uint8Array;
+  /** The tokens that were put into the body, which are never masked. */
+  readonly tokens?: readonly string[];
 }
 
 /** A reply without its status. */
@@ -198,14 +200,14 @@ export function showReply(
     budget.check();
     return {
       headers: [],
-      body: body.length === 0 ? body : maskBytes(body, 'json', prepareNumbers(numbers)),
+      body: body.length === 0 ? body : maskBytes(body, 'json', prepareNumbers(numbers, given.tokens)),
       withheld: true,
     };
   }
   const reply = { status: given.status, ...withoutSecrets(given, secrets) };
   budget.check();
   if (sight === 'masked') {
-    const own = prepareNumbers(numbers);
+    const own = prepareNumbers(numbers, given.tokens);
     const isHidden = reply.body.length > 0 && isEncoded(reply.headers);
     const headers = isHidden ? withoutCoding(reply.headers) : reply.headers;
     return {

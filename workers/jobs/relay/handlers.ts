@@ -137,7 +137,7 @@ export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
     });
   },
 
-  showRelay(_context, { showing, status, headers, body }) {
-    return showReply({ status, headers, body }, showing);
+  showRelay(_context, { showing, status, headers, body, tokens }) {
+    return showReply({ status, headers, body, tokens }, showing);
   },
 };

@@ -57,6 +57,7 @@ export const RELAY_JOBS = {
       status: json<number>(),
       headers: json<HeaderEntries>(),
       body: bytes,
+      tokens: json<readonly string[]>(),
     }),
     output: message({ headers: json<HeaderEntries>(), body: bytes, withheld: json<boolean>() }),
   }),
