@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { launchSharedChromium } from '../browser/chromium.ts';
 import { packAll } from '../helpers/packages.ts';
 import { ALL_BLOCKS } from './code-blocks.ts';
-import { blocksOf, inWordsOf, runBlocks } from './guide.ts';
+import { blocksOf, inLinesOf, inWordsOf, runBlocks } from './guide.ts';
 import { RUNS } from './pages.ts';
 import { startParties } from './parties.ts';
 import { startServer } from './server.ts';
@@ -81,12 +81,14 @@ describe.each(RUNS.flat())('%s', (path) => {
     );
   });
 
-  test.each(blocks.map(({ name, output }, at) => [name, at, output] as const))('%s', (_name, at, output) => {
+  const shown = blocks.map(({ name, language, output }, at) => [name, at, language, output] as const);
+  test.each(shown)('%s', (_name, at, language, output) => {
     const { printed = [], errors = '' } = ran.get(path) ?? {};
     expect(printed.length > at ? '' : errors).toBe('');
     expect(printed.length).toBeGreaterThan(at);
     if (output !== undefined) {
-      expect(inWordsOf(output, printed[at] ?? '')).toBe(output);
+      const inPageOf = language === 'text' ? inLinesOf : inWordsOf;
+      expect(inPageOf(output, printed[at] ?? '')).toBe(output);
     }
   });
 });

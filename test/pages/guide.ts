@@ -36,6 +36,11 @@ export function blocksOf(path: string, markdown: string): Block[] {
   );
 }
 
+/** Tells whether a text is what a page shows, where `…` stands for what differs each time. */
+function isAsShown(shown: string, printed: string): boolean {
+  return new RegExp(`^${shown.split('…').map(RegExp.escape).join('[^"\\s]+')}$`).test(printed);
+}
+
 /** The text without line breaks and the indentation behind them: a page breaks long lines, the vault does not. */
 function unbroken(text: string): string {
   return text.trim().replaceAll(/\s*\n\s*/g, '');
@@ -43,8 +48,12 @@ function unbroken(text: string): string {
 
 /** What a block printed, in the words of the page where it fits these. */
 export function inWordsOf(expected: string, printed: string): string {
-  const pattern = unbroken(expected).split('…').map(RegExp.escape).join('[^"\\s]+');
-  return new RegExp(`^${pattern}$`).test(unbroken(printed)) ? expected : printed;
+  return isAsShown(unbroken(expected), unbroken(printed)) ? expected : printed;
+}
+
+/** The same for what a program beside has printed, or a page shows: every line, and every space in it. */
+export function inLinesOf(expected: string, printed: string): string {
+  return isAsShown(expected.trimEnd(), printed.trimEnd()) ? expected : printed;
 }
 
 /** Waits for as many lines of the program beside as the page shows. */
@@ -100,10 +109,10 @@ function replaced(text: string, pairs: Iterable<readonly [from: string, to: stri
 }
 
 /**
- * Makes a folder that is a project with the SDK, and in which the operator's commands work as in the checkout. One that
- * is there, of a page before, is used as it is.
+ * Makes a folder that is a project with the SDK, with the certificate of the reader's own servers, and in which the
+ * operator's commands work as in the checkout. One that is there, of a page before, is used as it is.
  */
-function makeFolder(folder: string): void {
+function makeFolder(folder: string, { certPem, keyPem }: GuideParties['certificate']): void {
   if (existsSync(folder)) {
     return;
   }
@@ -115,6 +124,8 @@ function makeFolder(folder: string): void {
     drill: `cd '${ROOT}' && bun run --silent drill`,
   };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', scripts }));
+  writeFileSync(join(folder, 'sandbox.pem'), certPem);
+  writeFileSync(join(folder, 'sandbox-key.pem'), keyPem);
 }
 
 /**
@@ -125,11 +136,11 @@ function makeFolder(folder: string): void {
 export async function runBlocks(
   blocks: readonly Block[],
   { url, password, dataDir }: GuideServer,
-  { here, caFile, shopPort }: GuideParties,
+  { here, caFile, certificate, shopPort }: GuideParties,
   browser: string,
   folder: string,
 ): Promise<{ readonly printed: readonly string[]; readonly errors: string }> {
-  makeFolder(folder);
+  makeFolder(folder, certificate);
   const beside = new Set(blocks.flatMap(({ language, file }) => (language === 'text' && file) || []));
   const meant = (text: string): string =>
     replaced(text, [

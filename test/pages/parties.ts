@@ -9,6 +9,8 @@ import { createPayments } from './payments.ts';
 export interface GuideParties {
   /** The file with the authority of their certificates. */
   readonly caFile: string;
+  /** A certificate of that authority for servers of a page's reader, and its key. */
+  readonly certificate: { readonly certPem: string; readonly keyPem: string };
   /** The port of 127.0.0.1 to which calls of shop.example.com go, a free one until somebody listens. */
   readonly shopPort: number;
   /** What a guide says, and what is meant on this machine. */
@@ -67,14 +69,6 @@ async function startPay() {
   return pay;
 }
 
-/** Bookings of a portal, with the cards of their guests. */
-const BOOKINGS = `<?xml version="1.0" encoding="UTF-8"?>
-<p:Bookings xmlns:p="urn:portal">
-  <p:Booking Id="b-1"><p:Card Number="4111111111111111" Expires="1231"><p:Holder>Ada Lovelace</p:Holder><p:SeriesCode>123</p:SeriesCode></p:Card></p:Booking>
-  <p:Booking Id="b-2"><p:Card Number="5555555555554444" Expires="0132"><p:Holder>Bob</p:Holder></p:Card></p:Booking>
-  <p:Booking Id="b-3"><p:Card Number="XXXXXXXXXXXX1881"/></p:Booking>
-</p:Bookings>`;
-
 /** A shop whose own server hands the calls on to whoever listens on a port behind it. */
 async function startShop(port: number) {
   const shop = await startThirdParty();
@@ -83,32 +77,26 @@ async function startShop(port: number) {
     const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: handed, body });
     return answer.status;
   });
-  // What has arrived is shown to its sender.
-  const echo: Act = ({ header, body }) => ({
-    headers: [['Content-Type', header('content-type') ?? 'text/plain']],
-    body,
-  });
-  shop.script('/orders', echo);
-  shop.script('/checkout', echo);
-  shop.script('/bookings', { headers: [['Content-Type', 'text/xml; charset=utf-8']], body: BOOKINGS });
   return shop;
 }
 
 /** Starts them on free ports of 127.0.0.1 and writes their authority into a folder. */
 export async function startParties(folder: string): Promise<GuideParties> {
   const caFile = join(folder, 'third-parties.pem');
-  writeFileSync(caFile, (await thirdPartyTrust()).authority.pem);
+  const { authority, credential: certificate } = await thirdPartyTrust();
+  writeFileSync(caFile, authority.pem);
   const shopPort = freePort();
   const [pay, shop] = await Promise.all([startPay(), startShop(shopPort)]);
   return {
-    caFile,
-    shopPort,
+    ...{ caFile, certificate, shopPort },
     here: [
       ['https://pay.example.com', pay.url('')],
       ['["pay.example.com"]', '["127.0.0.1"]'],
       ['https://shop.example.com', shop.url('')],
       ['http://127.0.0.1:3000', `http://127.0.0.1:${shopPort}`],
       ['.listen(3000,', `.listen(${shopPort},`],
+      ['https://localhost:8443', `https://localhost:${shopPort}`],
+      ['.listen(8443,', `.listen(${shopPort},`],
     ],
     stop: () => {
       pay.stop();
