@@ -333,7 +333,7 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'This endpoint id is already in use.',
     advice:
-      'Choose another id, or omit `unique_id` to get a generated one. Ids are unique over all accounts.',
+      'Choose another id, or leave it out to get a generated one. Ids are unique over all accounts. To give an inbound new settings, send the `secret` that it has.',
   },
   token_exists: {
     status: 409,

@@ -100,7 +100,10 @@ export class Inbounds {
       throw isUnknown ? new VaultError(error.code, { field }) : error;
     });
     if (connection.inbound !== true) {
-      throw new VaultError('not_allowed', { field, expected: 'must be a connection with `inbound`' });
+      throw new VaultError('not_allowed', {
+        field,
+        expected: 'must be a connection with `inbound` set to `true`',
+      });
     }
     await vetTarget(this.thirdParties, account, connection.base_url, field);
   }

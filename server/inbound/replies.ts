@@ -61,7 +61,7 @@ export class InboundReplies {
       throw new VaultError('endpoint_gone');
     }
     if (shown.inbound !== true) {
-      const expected = 'must be of a connection with `inbound`';
+      const expected = 'must be of a connection with `inbound` set to `true`';
       throw new VaultError('not_allowed', { field: FIELD, expected });
     }
     return settings;

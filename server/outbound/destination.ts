@@ -21,7 +21,7 @@ export type DestinationFault = 'url' | 'host' | 'address';
 const EXPECTED: Readonly<Record<DestinationFault, string>> = {
   url: 'must be an https URL without a user name',
   host: 'must have a host that the account may send data to',
-  address: 'must have a public address, or one that the operator allows',
+  address: 'must have a public address, or one that the operator allows in `VAULT_PROXY_ALLOW`',
 };
 
 /** Creates the error for a caller; `field` is the place of the destination. */

@@ -99,6 +99,9 @@ describe('a new inbound', () => {
   test.each([
     [{ extract: [] }, 'body.extract'],
     [{ extract: [{ number: 'a..b' }] }, 'body.extract[0].number'],
+    [{ extract: [{ number: '$.card.number' }] }, 'body.extract[0].number'],
+    [{ extract: [{ number: '$[*].number' }] }, 'body.extract[0].number'],
+    [{ extract: [{ number: '/card/number' }] }, 'body.extract[0].number'],
     [{ extract: [{ number: 'a', include: ['x.same', 'y.same'] }] }, 'body.extract[0].include'],
     [{ extract: [{ number: 'a', include: { cvv: 'b' } }] }, 'body.extract[0].include'],
     [{ extract: [{ number: 'a', include: ['card.cvc'] }] }, 'body.extract[0].include'],

@@ -87,7 +87,7 @@ test('every refused URL is refused', () => {
 describe('a caller learns what is wrong', () => {
   const thirdParties = new ThirdParties({ policy, resolve: async () => ['10.0.0.1'] });
   const ofUrl = 'must be an https URL without a user name';
-  const ofAddress = 'must have a public address, or one that the operator allows';
+  const ofAddress = 'must have a public address, or one that the operator allows in `VAULT_PROXY_ALLOW`';
   test.each([
     ['http://pay.example/', ofUrl],
     ['https://user@pay.example/', ofUrl],

@@ -47,14 +47,16 @@ export const ALLOWED_MAX = 64;
 const TAKEN: readonly string[] = ['card_number', 'cvv'];
 
 const PATH_EXPECTED =
-  'must be a path such as `cards[*].number`: at most 255 characters and 16 steps, joined by dots';
+  'must be a path such as `cards[*].number`, without `$` or `/` before it: at most 255 characters and 16 steps, joined by dots';
+/** How JSONPath and JSON Pointer begin; a name like that is written as `["$"]`. */
+const OTHER_PATH = /^(?:\$(?:[.[]|$)|\/)/;
 
 function rejected(field: string, expected: string): VaultError {
   return new VaultError('invalid_request', { field, expected });
 }
 
 function readPath(text: string, field: string): NamedPath {
-  const path = parseNamedPath(text);
+  const path = OTHER_PATH.test(text) ? undefined : parseNamedPath(text);
   if (path === undefined) {
     throw rejected(field, PATH_EXPECTED);
   }

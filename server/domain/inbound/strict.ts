@@ -43,8 +43,10 @@ interface Place {
 }
 
 const EXPECTED = {
-  card_not_extracted: 'has a card number, and is at no path of `extract` or `allow`',
-  code_not_extracted: 'has a verification code, and is at no path of `extract` or `allow`',
+  card_not_extracted:
+    'has a card number, and no path of `extract` or `allow` leads there; `*` is a name that is in no path',
+  code_not_extracted:
+    'has a verification code, and no path of `extract` or `allow` leads there; `*` is a name that is in no path',
 } as const;
 
 const OWN: Readonly<Record<DocumentFormat, Notations>> = {
