@@ -1,6 +1,6 @@
 import { type RedisLink, script } from '../redis/client.ts';
-import prelude from '../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { redisKeys } from '../redis/records/keys.ts';
+import metadataPrelude from '../redis/records/metadata-prelude.lua' with { type: 'text' };
 import type { Bucket } from '../redis/records/name.ts';
 import { scanByScore, scanDown, scanHash, scanNames } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asText } from '../redis/reply.ts';
@@ -10,7 +10,7 @@ import forgetItemsText from './forget-items-n.lua' with { type: 'text' };
 
 const copyItems = script(copyItemsText);
 const copyKeys = script(copyKeysText);
-const forgetItems = script(prelude, forgetItemsText);
+const forgetItems = script(metadataPrelude, forgetItemsText);
 
 /** Limits of one step, so that Redis is never blocked for long: items, bytes, tokens, and fields. */
 const PAGE_ITEMS = 64;

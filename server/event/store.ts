@@ -165,7 +165,7 @@ export class EventStore extends NamedStore {
     return buckets.filter((_, i) => asCount(lengths[i]) > 0);
   }
 
-  /** Returns the first changes of a bucket, see the prelude of buckets. */
+  /** Returns the first changes of a bucket, see `bucket-prelude.lua`. */
   readOutbox(bucket: Bucket): Promise<readonly Buffer[]> {
     return this.readList(redisKeys.eventOutbox(bucket));
   }

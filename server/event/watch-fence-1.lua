@@ -1,7 +1,7 @@
 -- watch-fence
 -- Sets what the outbox of events of a bucket keeps, unless that was set for newer subscriptions, or the key is deleted.
 -- KEYS  1 fence
--- ARGV  1 version of the account's subscriptions  2 what it keeps, see the prelude of buckets
+-- ARGV  1 version of the account's subscriptions  2 what it keeps, see `bucket-prelude.lua`
 --       3 lifetime in ms of the fence of a key that is being created, or ''
 local version, kept, lifetime_ms = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[1], 'w', 'c')

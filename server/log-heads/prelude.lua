@@ -1,4 +1,4 @@
--- Prepended to the scripts that read or record the heads of logs, after the prelude of items.
+-- Prepended to the scripts that read or record the heads of logs.
 local NONE = string.rep('\0', 16)
 
 -- The last 16 bytes of an entry; zeros for a missing one.

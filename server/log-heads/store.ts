@@ -1,6 +1,6 @@
 import { type RedisLink, script } from '../redis/client.ts';
-import prelude from '../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { redisKeys } from '../redis/records/keys.ts';
+import logPrelude from '../redis/records/log-prelude.lua' with { type: 'text' };
 import type { Bucket } from '../redis/records/name.ts';
 import { scanTokens } from '../redis/records/scan.ts';
 import { asBytes, asList, asOptionalBytes, asPairs, asText, isOk } from '../redis/reply.ts';
@@ -9,8 +9,8 @@ import headsPrelude from './prelude.lua' with { type: 'text' };
 import putHeadsText from './put-heads-1.lua' with { type: 'text' };
 import readHeadsText from './read-heads-n.lua' with { type: 'text' };
 
-const readHeads = script(prelude, headsPrelude, readHeadsText);
-const foldHeads = script(prelude, headsPrelude, foldHeadsText);
+const readHeads = script(logPrelude, headsPrelude, readHeadsText);
+const foldHeads = script(headsPrelude, foldHeadsText);
 const putHeads = script(putHeadsText);
 
 const NO_BYTES = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { type RedisLink, script } from '../../redis/client.ts';
-import prelude from '../../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { redisKeys } from '../../redis/records/keys.ts';
 import type { RecordKind } from '../../redis/records/kind.ts';
+import metadataPrelude from '../../redis/records/metadata-prelude.lua' with { type: 'text' };
 import type { Bucket, NameOwner } from '../../redis/records/name.ts';
 import { RECORD_KINDS } from '../../redis/records/registry.ts';
 import type { MemberIndex } from '../../redis/records/scan.ts';
@@ -31,7 +31,7 @@ export interface IndexEntry {
 }
 
 const moveReference = script(moveReferenceText);
-const moveMetadata = script(prelude, moveMetadataText);
+const moveMetadata = script(metadataPrelude, moveMetadataText);
 
 const KINDS: readonly RecordKind[] = Object.values(RECORD_KINDS);
 

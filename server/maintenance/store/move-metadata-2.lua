@@ -11,12 +11,7 @@ if meta ~= read_meta then
   return 'changed'
 end
 local before = redis.call('HGET', item, 'y') or ''
-if digests ~= '' then
-  redis.call('HSET', item, 'y', digests)
-  each_digest(digests, token, function(member)
-    redis.call('ZADD', metadata, 0, member)
-  end)
-end
+add_digests(item, token, metadata, digests)
 redis.call('ZREM', metadata, found)
 if before ~= digests then
   each_digest(before, token, function(member)

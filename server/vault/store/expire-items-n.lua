@@ -19,10 +19,11 @@ for i = 1, #ARGV / 3 do
   local token, checked, member = unpack(ARGV, 3 * i - 2, 3 * i)
   local score = call('ZSCORE', expiries, token) or '-1'
   local due = tonumber(score)
-  local have = call('HMGET', item, 'm', 'y')
+  local meta = call('HGET', item, 'm')
   -- An item that was stored again meanwhile has other metadata.
-  if due >= 0 and due <= now and have[1] and string.sub(have[1], -16) == checked then
-    call('HDEL', item, 'c', 's', 'y')
+  if due >= 0 and due <= now and meta and string.sub(meta, -16) == checked then
+    call('HDEL', item, 'c', 's')
+    drop_digests(item, token, metadata)
     call('UNLINK', sad)
     call('ZREM', times, token)
     if newest[1] == token and tonumber(newest[2]) > tonumber(last or '0') then
@@ -32,12 +33,9 @@ for i = 1, #ARGV / 3 do
     if member ~= '' then
       call('ZREM', references, member)
     end
-    each_digest(have[2] or '', token, function(digest)
-      call('ZREM', metadata, digest)
-    end)
     call('ZADD', expiries, '-' .. score, token)
     if is_kept then
-      keep_event(outbox, 5, token, '', have[1])
+      keep_event(outbox, 5, token, '', meta)
     end
     expired = expired + 1
   end

@@ -1,8 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../../redis/client.ts';
-import prelude from '../../redis/records/bucket-prelude.lua' with { type: 'text' };
+import bucketPrelude from '../../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { asFenced, type Fenced, TAG_BYTES, tagOf } from '../../redis/records/fence.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
+import logPrelude from '../../redis/records/log-prelude.lua' with { type: 'text' };
+import metadataPrelude from '../../redis/records/metadata-prelude.lua' with { type: 'text' };
 import { type Bucket, bucketOf, bucketTag } from '../../redis/records/name.ts';
 import outboxPrelude from '../../redis/records/outbox-prelude.lua' with { type: 'text' };
 import type { MemberIndex } from '../../redis/records/scan.ts';
@@ -28,14 +30,14 @@ import resealItemsText from './reseal-items-n.lua' with { type: 'text' };
 import { wantRewrite } from './sad-rewrite.ts';
 import writeItemsText from './write-items-n.lua' with { type: 'text' };
 
-const writeItems = script(prelude, writeItemsText);
-const appendLog = script(prelude, appendLogText);
+const writeItems = script(bucketPrelude, logPrelude, metadataPrelude, writeItemsText);
+const appendLog = script(bucketPrelude, logPrelude, appendLogText);
 const completeLogs = script(completeLogsText);
 const dropSad = script(dropSadText);
-const dueTokens = script(prelude, dueTokensText);
-const expireItems = script(prelude, expireItemsText);
-const removeItems = script(prelude, outboxPrelude, removeItemsText);
-const resealItems = script(prelude, resealItemsText);
+const dueTokens = script(bucketPrelude, dueTokensText);
+const expireItems = script(bucketPrelude, metadataPrelude, expireItemsText);
+const removeItems = script(bucketPrelude, metadataPrelude, outboxPrelude, removeItemsText);
+const resealItems = script(bucketPrelude, metadataPrelude, resealItemsText);
 
 const NO_BYTES = Buffer.alloc(0);
 /** The name of no count (see `Metering.fieldOf`), for writes that are not counted. */
@@ -73,7 +75,7 @@ export interface ItemWrite {
   /** ms since 1970; 0 = never. */
   readonly sadExpiresAt: number;
   readonly refMember: Uint8Array;
-  /** Preceded by the number and tail that it names, as every entry given to the store (see bucket-prelude.lua). */
+  /** Preceded by the number and tail that it names, as every entry given to the store (see log-prelude.lua). */
   readonly logEntry: Uint8Array;
   /** The metadata that this write replaces; absent for a new item. */
   readonly replaces?: Uint8Array;
@@ -206,7 +208,7 @@ export class ItemStore {
     return this.readParts(one);
   }
 
-  /** Completes the log fields of items that the first version wrote (see bucket-prelude.lua). */
+  /** Completes the log fields of items that the first version wrote (see log-prelude.lua). */
   async completeLogs(buckets: readonly BucketTokens[]): Promise<void> {
     const complete = ({ bucket, tokens }: BucketTokens): Promise<unknown> => {
       const items = tokens.map((token) => redisKeys.item(bucket, token));
@@ -239,7 +241,7 @@ export class ItemStore {
 
   /**
    * Reads the parts of many items, those of each bucket in one step, without fences. Returns for each bucket a list of lists in
-   * RESP2: of item, metadata and log field (see bucket-prelude.lua) for each item, and then of the sensitive authentication data
+   * RESP2: of item, metadata and log field (see log-prelude.lua) for each item, and then of the sensitive authentication data
    * of all; with `meta` of the metadata for each item; with `log` of metadata and first entry of the log. Missing parts are
    * null. Undefined when they are too many bytes.
    */
@@ -639,7 +641,7 @@ function isOne(reply: unknown): boolean {
   return asCount(reply) === 1;
 }
 
-/** Reads the log field of an item (see bucket-prelude.lua): its length, and the last bytes of its newest entry. */
+/** Reads the log field of an item (see log-prelude.lua): its length, and the last bytes of its newest entry. */
 function readLogField(reply: unknown): LogEnd {
   const log = asBytes(reply);
   const tailAt = log.length > TAG_BYTES ? log.length - TAG_BYTES : log.length;
