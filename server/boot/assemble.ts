@@ -292,7 +292,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const rules = new Rules(ruleStore, crypto, metering, settings);
   const subscriptions = new Subscriptions(
     eventStore,
-    keyStore,
     auditStore,
     crypto,
     thirdParties,
@@ -308,17 +307,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const reader = new ItemReader(itemStore, crypto, keyOpener, cards, metering, now);
   const remover = new ItemRemover(itemStore, crypto, limiter, keyOpener, metering, cursors, now);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
-  const expiry = new ItemExpiry(
-    itemStore,
-    readingStore,
-    keyStore,
-    crypto,
-    audit,
-    keyOpener,
-    settings,
-    now,
-    randomId,
-  );
+  const expiry = new ItemExpiry(itemStore, readingStore, crypto, audit, keyOpener, settings, now, randomId);
   const pages = new ItemPages(itemStore, crypto, limiter, metering, now);
   const planner = new ListPlanner(itemStore, crypto, keyOpener, cursors);
   const trees = new VaultTrees(

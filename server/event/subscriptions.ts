@@ -5,7 +5,6 @@ import { VaultError } from '../core/errors.ts';
 import { hasEventType } from '../core/event-types.ts';
 import { type Crypto, sealJson } from '../crypto/client.ts';
 import type { KeyDependent, KeyOpener } from '../key/opener.ts';
-import type { KeyStore } from '../key/store.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { AccountContext } from '../request/context.ts';
 import { vetTarget } from '../request/permission.ts';
@@ -15,8 +14,6 @@ import type { EventStore, Watched } from './store.ts';
 
 const ID = /^sub_[\w-]{22}$/;
 const METADATA_BYTES_MAX = 65_536;
-/** Keys whose buckets are watched at once. */
-const WATCH_STEP = 32;
 
 /** A key that keeps events from its creation on. */
 export class WatchedKeys implements KeyDependent {
@@ -41,7 +38,6 @@ export class WatchedKeys implements KeyDependent {
 export class Subscriptions {
   constructor(
     private readonly store: EventStore,
-    private readonly keyStore: KeyStore,
     private readonly auditStore: AuditStore,
     private readonly crypto: Crypto,
     private readonly thirdParties: ThirdParties,
@@ -153,14 +149,8 @@ export class Subscriptions {
     // Before the subscriptions are read: what a later change finds has a greater version.
     const version = await this.store.nextVersion(aid);
     const watched = await watchedOf(this.receivers, aid);
-    const users = await this.keyStore.users(aid, undefined, -1);
-    for (let at = 0; at < users.length; at += WATCH_STEP) {
-      await Promise.all(
-        users.slice(at, at + WATCH_STEP).map(async (user) => {
-          const key = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
-          await (key && this.store.watch(aid, { kid: key.kid, user }, version, watched));
-        }),
-      );
+    for await (const keys of this.keys.chunks({ aid })) {
+      await Promise.all(keys.map((key) => this.store.watch(aid, key, version, watched)));
     }
   }
 

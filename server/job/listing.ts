@@ -1,7 +1,6 @@
 import type { DescribedJob } from '../../workers/jobs/proxy/jobs.ts';
 import { listStreamOf } from '../core/byte-stream.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
-import { recover } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
@@ -294,14 +293,10 @@ export class JobListing {
   }
 
   /** Returns the ids of the vault keys that a caller is limited to; undefined for all. */
-  private async kidsOf({ aid, credential }: Account): Promise<ReadonlySet<string> | undefined> {
-    if (credential?.keys === undefined) {
-      return undefined;
-    }
-    const found = [...credential.keys].map((user) =>
-      recover(this.keys.find({ aid }, user), 'key_not_found', undefined),
-    );
-    return new Set((await Promise.all(found)).flatMap((key) => (key === undefined ? [] : [key.kid])));
+  private async kidsOf(account: Account): Promise<ReadonlySet<string> | undefined> {
+    return account.credential?.keys === undefined
+      ? undefined
+      : new Set(await Array.fromAsync(this.keys.each(account), ({ kid }) => kid));
   }
 
   private isExpired({ hasEnded, endedMs }: JobState): boolean {

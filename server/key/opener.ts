@@ -2,7 +2,7 @@ import type { KeyFacts, WarmMiss } from '../../workers/jobs/key/jobs.ts';
 import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns, pause, recover } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
+import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto, WarmBlob } from '../crypto/client.ts';
@@ -10,7 +10,6 @@ import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import type { Account, AccountContext } from '../request/context.ts';
-import { mayUseKey } from '../request/permission.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import type { KeyStore } from './store.ts';
 
@@ -21,7 +20,7 @@ const WARM_PASSPHRASE_BYTES_MIN = 20;
 const WARM_SWEEP_MS = 5_000;
 const TRIES_MAX = 40;
 /** Keys that are found at once. */
-const KEYS_STEP = 256;
+const KEYS_STEP = 64;
 /** The pause before a request tries a closed fence again. */
 export const CLOSED_PAUSE_MS = 50;
 
@@ -33,6 +32,9 @@ export interface KeyDependent {
   /** Stops what was created under an older generation of the key. */
   stopBefore?(aid: string, kid: string, gen: number): Promise<void>;
 }
+
+/** An account, and the credential that acts for it, which may be limited to some keys. */
+type KeyOwner = Pick<Account, 'aid' | 'credential'>;
 
 /** A vault key under one of its generations. The fences of its buckets tell whether that is still the newest. */
 export interface KeyRef extends KeyFacts {
@@ -148,7 +150,7 @@ export class KeyOpener {
 
   /** Returns the names of keys that the caller may use, in order and after `after`; a negative `limit` is none. */
   async users(
-    { aid, credential }: Pick<Account, 'aid' | 'credential'>,
+    { aid, credential }: KeyOwner,
     after: string | undefined,
     limit: number,
   ): Promise<readonly string[]> {
@@ -156,30 +158,39 @@ export class KeyOpener {
       return this.store.users(aid, after, limit);
     }
     const named = [...credential.keys].filter((user) => after === undefined || user > after).sort();
-    const found = await Promise.all(
-      named.map((user) => recover(this.find({ aid }, user), 'key_not_found', undefined)),
-    );
-    return named.filter((_, i) => found[i] !== undefined).slice(0, limit < 0 ? undefined : limit);
+    const found = await this.findAll(aid, named);
+    return found.map(({ user }) => user).slice(0, limit < 0 ? undefined : limit);
   }
 
   /**
    * Yields the key `user`, or without it all keys that the caller may use, in the order of their names and from the key `first`
    * on. A key that is deleted meanwhile is left out. Rejects with `key_not_found` for `user`.
    */
-  async *each(account: Account, user?: string, first?: string): AsyncGenerator<KeyHandle, void, void> {
+  async *each(account: KeyOwner, user?: string, first?: string): AsyncGenerator<KeyHandle, void, void> {
     if (user !== undefined) {
       yield await this.find(account, user);
       return;
     }
-    const findExisting = (each: string) => recover(this.find(account, each), 'key_not_found', undefined);
-    let users: readonly string[] =
-      first === undefined
-        ? await this.users(account, undefined, KEYS_STEP)
-        : [first].filter((each) => mayUseKey(account, each));
+    for await (const keys of this.chunks(account, first)) {
+      yield* keys;
+    }
+  }
+
+  /** Yields all of them in chunks, without those that are rejected with `skipped`. */
+  async *chunks(
+    { aid, credential }: KeyOwner,
+    first?: string,
+    skipped?: ErrorCode,
+  ): AsyncGenerator<readonly KeyHandle[], void, void> {
+    if (credential?.keys !== undefined) {
+      const named = [...credential.keys].filter((user) => first === undefined || user >= first).sort();
+      yield await this.findAll(aid, named, skipped);
+      return;
+    }
+    let users = first === undefined ? await this.store.users(aid, undefined, KEYS_STEP) : [first];
     while (users.length > 0) {
-      const found = await Promise.all(users.map(findExisting));
-      yield* found.filter((key) => key !== undefined);
-      users = await this.users(account, users.at(-1), KEYS_STEP);
+      yield await this.findAll(aid, users, skipped);
+      users = await this.store.users(aid, users.at(-1), KEYS_STEP);
     }
   }
 
@@ -276,6 +287,17 @@ export class KeyOpener {
 
   close(): void {
     clearInterval(this.sweeper);
+  }
+
+  /** Finds the keys of these names that exist, in their order, without those that are rejected with `skipped`. */
+  private async findAll(
+    aid: string,
+    users: readonly string[],
+    skipped: ErrorCode = 'key_not_found',
+  ): Promise<readonly KeyHandle[]> {
+    const find = (user: string) => recover(this.find({ aid }, user), 'key_not_found', undefined);
+    const found = await Promise.all(users.map((user) => recover(find(user), skipped, undefined)));
+    return found.filter((key) => key !== undefined);
   }
 
   /** Returns the key with its warm blob, for a source that need not be counted; undefined otherwise. */

@@ -1,6 +1,5 @@
 import { type Clock, DAY_MS } from '../core/clock.ts';
-import { createSemaphore, createSharedRuns, recover } from '../core/concurrency.ts';
-import type { ErrorCode } from '../core/errors.ts';
+import { createSemaphore, createSharedRuns } from '../core/concurrency.ts';
 import { OPERATIONS } from '../core/operations.ts';
 import type { PriceTable } from '../core/settings.ts';
 import { formatExpiry } from '../domain/text/time.ts';
@@ -15,7 +14,6 @@ import type { Billing, Usage } from './schema.ts';
 
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests are served in between. */
 const KEYS_AT_ONCE = 32;
-const KEYS_STEP = 1_024;
 
 type Held = Pick<Usage, 'keys' | 'tokens'>;
 
@@ -76,33 +74,23 @@ export class UsageReports {
   /** Adds the counts of all buckets of an account to its own. */
   async fold(aid: string): Promise<void> {
     // A key that is damaged has no share in what the others have counted.
-    for await (const kids of this.kidsOf(aid, 'integrity_failed')) {
-      await this.folding.fold(aid, kids);
+    for await (const keys of this.keys.chunks({ aid }, undefined, 'integrity_failed')) {
+      await this.folding.fold(
+        aid,
+        keys.map(({ kid }) => kid),
+      );
     }
   }
 
   private async countHeld(aid: string): Promise<Held> {
     let held: Held = { keys: 0, tokens: 0 };
-    for await (const kids of this.kidsOf(aid, 'key_not_found')) {
+    for await (const keys of this.keys.chunks({ aid })) {
       const counts = await Promise.all(
-        kids.map((kid) => this.semaphore(() => this.itemStore.countItems(kid))),
+        keys.map(({ kid }) => this.semaphore(() => this.itemStore.countItems(kid))),
       );
-      held = { keys: held.keys + kids.length, tokens: counts.reduce((sum, n) => sum + n, held.tokens) };
+      held = { keys: held.keys + keys.length, tokens: counts.reduce((sum, n) => sum + n, held.tokens) };
     }
     return held;
-  }
-
-  /** Yields the ids of the keys that an account has, in chunks, without those that are rejected with `skipped`. */
-  private async *kidsOf(aid: string, skipped: ErrorCode): AsyncGenerator<readonly string[]> {
-    const find = (user: string) => recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
-    let users = await this.keys.users({ aid }, undefined, KEYS_STEP);
-    while (users.length > 0) {
-      const found = await Promise.all(
-        users.map((user) => this.semaphore(() => recover(find(user), skipped, undefined))),
-      );
-      yield found.flatMap((key) => key?.kid ?? []);
-      users = await this.keys.users({ aid }, users.at(-1), KEYS_STEP);
-    }
   }
 }
 

@@ -1,10 +1,8 @@
 import type { Audit } from '../audit/audit.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
-import { recover } from '../core/concurrency.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyOpener } from '../key/opener.ts';
-import type { KeyStore } from '../key/store.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { proveRemovals } from './remover.ts';
 import type { ItemRemoval, ItemStore } from './store/items.ts';
@@ -20,7 +18,6 @@ export class ItemExpiry {
   constructor(
     private readonly store: ItemStore,
     private readonly readings: ReadingStore,
-    private readonly keyStore: KeyStore,
     private readonly crypto: Crypto,
     private readonly audit: Audit,
     private readonly keys: KeyOpener,
@@ -35,11 +32,10 @@ export class ItemExpiry {
    */
   async sweep(aid: string): Promise<void> {
     const { auditRetentionMs } = this.settings;
-    for (const user of await this.keyStore.users(aid, undefined, -1)) {
-      const key = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
+    for await (const { kid, user } of this.keys.each({ aid })) {
       let expired = 0;
-      for (let number = 0; key !== undefined && number < this.store.buckets; number++) {
-        const bucket = { kid: key.kid, number };
+      for (let number = 0; number < this.store.buckets; number++) {
+        const bucket = { kid, number };
         expired += await this.removeDue(aid, bucket);
         if (auditRetentionMs > 0) {
           await this.removeDue(aid, bucket, auditRetentionMs);
