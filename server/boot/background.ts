@@ -45,6 +45,14 @@ function createLoop(round: () => Promise<number>): Background {
   };
 }
 
+/** Runs `work` repeatedly, with the same pause after each round. */
+function every(pauseMs: number, work: () => Promise<void>): Background {
+  return createLoop(async () => {
+    await work();
+    return pauseMs;
+  });
+}
+
 /**
  * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, figures of what
  * expires, rewrites after verification codes have expired, events of accounts, and the delivery to the sink of access events. Every sweep is recorded as the event
@@ -71,51 +79,31 @@ export function createBackground({
   readonly stream: (() => Promise<void>) | undefined;
   readonly recordEvent: RecordEvent;
 }): Background {
-  const sweeps = createLoop(async () => {
-    const startedAt = performance.now();
-    const failure = await sweep().then(() => undefined, failureFields);
-    recordEvent('sweep', { ms: Math.round(performance.now() - startedAt), ...failure });
-    return failure === undefined ? SWEEP_MS : SWEEP_RETRY_MS;
-  });
-  const checkpoints = createLoop(async () => {
-    await checkpoint();
-    return CHECKPOINT_MS;
-  });
-  const rejections = createLoop(async () => {
-    await writeRejections();
-    return REJECTIONS_MS;
-  });
-  const counts = createLoop(countExpiring);
-  const rewrites = createLoop(rewriteExpired);
-  const events = createLoop(async () => {
-    await findEvents();
-    return EVENTS_MS;
-  });
-  const streams =
-    stream &&
+  const loops = [
     createLoop(async () => {
-      await stream();
-      return STREAM_MS;
-    });
+      const startedAt = performance.now();
+      const failure = await sweep().then(() => undefined, failureFields);
+      recordEvent('sweep', { ms: Math.round(performance.now() - startedAt), ...failure });
+      return failure === undefined ? SWEEP_MS : SWEEP_RETRY_MS;
+    }),
+    createLoop(countExpiring),
+    createLoop(rewriteExpired),
+    every(CHECKPOINT_MS, checkpoint),
+    every(REJECTIONS_MS, writeRejections),
+    every(EVENTS_MS, findEvents),
+    ...(stream === undefined ? [] : [every(STREAM_MS, stream)]),
+  ];
   return {
     start: () => {
       startJobs();
-      sweeps.start();
-      checkpoints.start();
-      rejections.start();
-      counts.start();
-      rewrites.start();
-      events.start();
-      streams?.start();
+      for (const loop of loops) {
+        loop.start();
+      }
     },
     stop: () => {
-      sweeps.stop();
-      checkpoints.stop();
-      rejections.stop();
-      counts.stop();
-      rewrites.stop();
-      events.stop();
-      streams?.stop();
+      for (const loop of loops) {
+        loop.stop();
+      }
     },
   };
 }
