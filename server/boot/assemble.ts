@@ -364,6 +364,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     resealStore,
     itemStore,
     crypto,
+    accountRecords,
     keyOpener,
     pages,
     metering,

@@ -1,3 +1,4 @@
+import type { AccountRecords } from '../account/records.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { pause, recover } from '../core/concurrency.ts';
 import type { SecretBytes } from '../core/secret.ts';
@@ -27,18 +28,19 @@ const RESEALED_ITEMS_MAX = 128;
 const RESEALED_STRINGS = 5;
 const NO_BYTES = new Uint8Array(0);
 
-/** An open key, with what opens it in the threads. */
+/** An open key, with the name of its account, and what opens it in the threads. */
 interface Opened {
+  readonly account: string;
   readonly key: KeyHandle;
   readonly opening: Parameters<Crypto['resealItems']>[0]['opening'];
 }
 
-/** Whether a run may go on: its time, its server, and its claim, which ends with the key. */
+/** Whether a run may go on: its time, its server, its account, and its claim, which ends with the key. */
 type MayGoOn = () => boolean;
 
 /**
  * Seals all items of a key under its newest generation, with summaries if the key has them and without if it has none, in the
- * background. A run that has ended goes on with a repeat.
+ * background. A run that has ended goes on with a repeat; the suspension of its account ends it.
  */
 export class Reseals {
   private readonly stopping = new AbortController();
@@ -48,6 +50,7 @@ export class Reseals {
     private readonly store: ResealStore,
     private readonly items: ItemStore,
     private readonly crypto: Crypto,
+    private readonly accounts: AccountRecords,
     private readonly keys: KeyOpener,
     private readonly pages: ItemPages,
     private readonly metering: Metering,
@@ -65,17 +68,14 @@ export class Reseals {
     this.metering.count(ctx, 'key');
     const run = this.randomId();
     if (await this.claim(key, run)) {
-      const opened: Opened = { key, opening: { kind: 'warm', blob, secret: passphrase } };
-      let begin: () => void = () => undefined;
-      const begun = new Promise<void>((resolve) => {
-        begin = resolve;
-      });
-      const work = this.run(opened, run, begin).finally(() => {
-        begin();
+      const opening = { kind: 'warm', blob, secret: passphrase } as const;
+      const begun = Promise.withResolvers<void>();
+      const work = this.run({ account: ctx.account.name, key, opening }, run, begun.resolve).finally(() => {
+        begun.resolve();
         this.running.delete(work);
       });
       this.running.add(work);
-      await Promise.race([begun, pause(COUNT_WAIT_MS)]);
+      await Promise.race([begun.promise, pause(COUNT_WAIT_MS)]);
     }
     return this.progressOf(key);
   }
@@ -125,12 +125,13 @@ export class Reseals {
 
   /** Runs until the end, a pause, or a change of the key; never rejects. */
   private async run(opened: Opened, run: string, begin: () => void): Promise<void> {
-    const { aid, kid } = opened.key;
+    const { account, key } = opened;
+    const { aid, kid } = key;
     const until = this.now() + RUN_MS;
     let isHeld = true;
     const extender = setInterval(async () => {
       // While Redis does not answer, the claim stays as it is.
-      isHeld = await this.store.extend(aid, kid, run, LEASE_MS).catch(() => isHeld);
+      isHeld &&= await this.extend(account, key, run).catch(() => true);
     }, EXTEND_MS);
     const mayGoOn = () => isHeld && !this.stopping.signal.aborted && this.now() < until;
     try {
@@ -143,6 +144,12 @@ export class Reseals {
       clearInterval(extender);
       await this.store.release(aid, kid, run).catch(() => undefined);
     }
+  }
+
+  /** Extends the claim of a run; false if it has lost it, or its account is suspended. */
+  private async extend(account: string, { aid, kid }: KeyHandle, run: string): Promise<boolean> {
+    const isSuspended = (await this.accounts.find(account))?.account.isSuspended === true;
+    return !isSuspended && (await this.store.extend(aid, kid, run, LEASE_MS));
   }
 
   private async resealAll(opened: Opened, run: string, mayGoOn: MayGoOn, begin: () => void): Promise<void> {

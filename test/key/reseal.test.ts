@@ -4,6 +4,7 @@ import { redisKeys } from '../../server/redis/records/keys.ts';
 import type { ResealStore } from '../../server/vault/store/reseals.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
+import { operatorClient } from '../helpers/credentials.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
 import { holdNext } from '../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -196,6 +197,26 @@ describe('a reseal', () => {
     expect(paused).toEqual({ total: 40, done: 32, paused: true });
     clock = 0;
     expect(await reseal(account, 'hour', NEXT)).toMatchObject({ total: 40, done: 40 });
+    run.end();
+  });
+
+  test('pauses with the suspension of its account, until a repeat after that', async () => {
+    await filled('suspended', 40);
+    const run = hold(vault);
+    await start('suspended', NEXT);
+    await run.reached;
+    const operator = await operatorClient(vault);
+    const claim = redisKeys.resealLease(account.aid, await vault.kidOf(account, 'suspended'));
+    expect((await operator.send('POST', `/account/${account.name}/suspend`)).outcome).toBe('200');
+    // Its claim is extended every two seconds, to ten, while the account is not suspended.
+    while ((await vault.raw.pttl(claim)) > 7_500) {
+      await Bun.sleep(50);
+    }
+    expect((await operator.send('POST', `/account/${account.name}/resume`)).outcome).toBe('200');
+    run.release();
+    const paused = await untilProgress(account, 'suspended', (now) => now.paused === true);
+    expect(paused).toEqual({ total: 40, done: 32, paused: true });
+    expect(await reseal(account, 'suspended', NEXT)).toMatchObject({ total: 40, done: 40 });
     run.end();
   });
 
