@@ -14,11 +14,10 @@ import {
 import type { Crypto } from '../crypto/client.ts';
 import { sourceOf } from '../domain/text/network.ts';
 import { formatExpiry } from '../domain/text/time.ts';
-import type { Bucket } from '../redis/records/name.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import { type Announced, eventIdOf, type LiveSubscription, mayShow, type Receivers } from './receivers.ts';
-import type { EventStore } from './store.ts';
+import type { EventStore, Outbox } from './store.ts';
 
 /** Something that an owner has to renew. */
 export interface Renewal {
@@ -41,8 +40,11 @@ interface EventFigures {
   readonly paused: number;
 }
 
-/** Queues deliveries, each once. */
-type Queue = (aid: string, deliveries: readonly Delivery[]) => Promise<void>;
+/** Queues deliveries, each once. Returns the subscriptions that have left one out, each as often as it has. */
+type Queue = (aid: string, deliveries: readonly Delivery[]) => Promise<readonly string[]>;
+
+/** Opens elements of an outbox. */
+type OpensElements = (elements: readonly Buffer[]) => Promise<readonly Announced[]>;
 
 /** All buckets are read that often, for changes that a server has made that is gone. */
 const ALL_MS = 30_000;
@@ -154,13 +156,14 @@ export class Events {
         return;
       }
       await attempt(this.readLog(aid));
-      await attempt(this.readAnnounced(aid));
+      await attempt(this.readOutbox(aid, { aid }, (elements) => this.openAnnounced(aid, elements)));
       await attempt(this.readRenewals(aid));
       const isAll = this.isDue(`all ${aid}`, ALL_MS);
       for (const [kid, user] of await this.store.keys(aid)) {
         const buckets = isAll ? await this.store.filled(kid) : (changed.get(kid) ?? []);
         for (const bucket of buckets) {
-          await attempt(this.readBucket(aid, user, bucket));
+          const open: OpensElements = (elements) => this.openChanges({ aid, kid }, user, elements);
+          await attempt(this.readOutbox(aid, bucket, open));
         }
       }
       await (isAll ? attempt(this.count(aid)) : undefined);
@@ -176,43 +179,35 @@ export class Events {
     });
   }
 
-  /** Queues what the scripts that change items have added to the outbox of a bucket. */
-  private async readBucket(aid: string, user: string, bucket: Bucket): Promise<void> {
-    const params = { aid, kid: bucket.kid };
-    for (let parts = 0; !this.isStopped; parts++) {
-      const elements = await this.store.readOutbox(bucket);
+  /** Queues what an outbox holds, up to a number of parts; the next round then reads all. */
+  private async readOutbox(aid: string, outbox: Outbox, open: OpensElements): Promise<void> {
+    for (let parts = 0; parts < PARTS_MAX; parts++) {
+      const elements = this.isStopped ? [] : await this.store.readOutbox(outbox);
       if (elements.length === 0) {
         return;
       }
-      if (parts === PARTS_MAX) {
-        // The next round reads all buckets.
-        this.looked.delete(`all ${aid}`);
-        return;
-      }
-      const changes = await this.crypto.readOutbox({ params, elements });
-      const events = changes.flatMap((change) => (change === null ? [] : [itemEventOf(change, user)]));
-      await this.emit(aid, events);
-      await this.store.advanceOutbox(bucket, elements);
+      await this.pass(aid, await open(elements), () => this.store.advanceOutbox(outbox, elements));
     }
+    this.looked.delete(`all ${aid}`);
   }
 
-  /** Queues what was announced, since no log has it. */
-  private async readAnnounced(aid: string): Promise<void> {
-    for (let parts = 0; parts < PARTS_MAX; parts++) {
-      const elements = await this.store.readAnnounced(aid);
-      if (elements.length === 0) {
-        return;
-      }
-      const opened = await Promise.all(
-        elements.map((element) => this.receivers.openAnnounced(aid, element).catch(() => undefined)),
-      );
-      const users = await this.store.keys(aid);
-      await this.emit(
-        aid,
-        opened.filter((one) => one !== undefined).map((one) => withUser(one, users)),
-      );
-      await this.store.advanceAnnounced(aid, elements);
-    }
+  /** Opens what the scripts that change items have added to the outbox of a bucket. */
+  private async openChanges(
+    params: { readonly aid: string; readonly kid: string },
+    user: string,
+    elements: readonly Buffer[],
+  ): Promise<readonly Announced[]> {
+    const changes = await this.crypto.readOutbox({ params, elements });
+    return changes.flatMap((change) => (change === null ? [] : [itemEventOf(change, user)]));
+  }
+
+  /** Opens what was announced, since no log has it. */
+  private async openAnnounced(aid: string, elements: readonly Buffer[]): Promise<readonly Announced[]> {
+    const opened = await Promise.all(
+      elements.map((element) => this.receivers.openAnnounced(aid, element).catch(() => undefined)),
+    );
+    const users = await this.store.keys(aid);
+    return opened.filter((one) => one !== undefined).map((one) => withUser(one, users));
   }
 
   /** Queues the events of the entries of the security log after its position. */
@@ -237,16 +232,13 @@ export class Events {
       const sequences = Array.from({ length: Math.min(STEP, head.sequence - from) }, (_, i) => from + 1 + i);
       const entries = (await this.auditStore.read(aid, sequences)).map((entry) => entry ?? NO_BYTES);
       const opened = await this.crypto.streamAudit({ aid, first: from + 1, entries });
-      await this.emit(
-        aid,
-        opened.flatMap((entry) => (entry === null ? [] : securityEventsOf(aid, entry))),
-      );
-      const to = from + sequences.length;
-      if (!(await this.store.advance(aid, 'a', from, to))) {
+      const events = opened.flatMap((entry) => (entry === null ? [] : securityEventsOf(aid, entry)));
+      const [begin, end] = [from, from + sequences.length];
+      if (!(await this.pass(aid, events, () => this.store.advance(aid, 'a', begin, end)))) {
         // Another server reads the same log.
         return;
       }
-      from = to;
+      from = end;
     }
     this.heads.set(aid, end);
   }
@@ -274,17 +266,33 @@ export class Events {
           : [];
       }),
     );
-    await this.emit(aid, events);
-    await this.store.advance(aid, 'x', from, now);
+    await this.pass(aid, events, () => this.store.advance(aid, 'x', from, now));
+  }
+
+  /**
+   * Queues events, and moves the position after them; false if another server has. Several may queue the same ones at once: what
+   * their subscriptions leave out is counted by the one that moves the position.
+   */
+  private async pass(
+    aid: string,
+    events: readonly Announced[],
+    advance: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const leftOut = await this.emit(aid, events);
+    const isOurs = await advance();
+    if (isOurs) {
+      await this.store.countLeftOut(aid, leftOut);
+    }
+    return isOurs;
   }
 
   /**
    * Queues events for the subscriptions that have their types and keys. These are read after the events: one that was made before
-   * an event gets it, however long the round has run.
+   * an event gets it, however long the round has run. Returns as `Queue` does.
    */
-  private async emit(aid: string, events: readonly Announced[]): Promise<void> {
+  private async emit(aid: string, events: readonly Announced[]): Promise<readonly string[]> {
     if (events.length === 0) {
-      return;
+      return [];
     }
     const live = await this.receivers.live(aid);
     const queued = events.flatMap(({ event, only }) =>
@@ -295,14 +303,16 @@ export class Events {
           event: withActor(event, account),
         })),
     );
+    const leftOut: string[] = [];
     for (let at = 0; at < queued.length; at += STEP) {
       const part = queued.slice(at, at + STEP);
       const records = await this.crypto.sealEvents({ aid, events: part });
       const deliveries = part.map(({ id, subscription }, i) => ({
         ...{ id, subscription, record: records[i] ?? NO_BYTES },
       }));
-      await this.queue(aid, deliveries);
+      leftOut.push(...(await this.queue(aid, deliveries)));
     }
+    return leftOut;
   }
 
   /** True if something was not done for a time, which begins anew. */

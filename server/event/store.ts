@@ -6,9 +6,11 @@ import { NamedStore } from '../redis/records/named.ts';
 import replaceFieldText from '../redis/records/replace-field-1.lua' with { type: 'text' };
 import { readHash } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asText, isOk } from '../redis/reply.ts';
+import countLeftOutText from './count-left-out-1.lua' with { type: 'text' };
 import watchFenceText from './watch-fence-1.lua' with { type: 'text' };
 
 const advanceOutbox = script(advanceOutboxText);
+const countLeftOut = script(countLeftOutText);
 const replaceField = script(replaceFieldText);
 const watchFence = script(watchFenceText);
 
@@ -25,6 +27,9 @@ export interface SubscriptionState {
   readonly pausedBecause: string | undefined;
   readonly leftOut: number;
 }
+
+/** What has happened until its events are queued: changes of items of a bucket, or announced events of an account. */
+export type Outbox = Bucket | { readonly aid: string };
 
 /** What the outboxes of a key's buckets keep: nothing, changes, or readings too. */
 export type Watched = 0 | 1 | 2;
@@ -165,26 +170,27 @@ export class EventStore extends NamedStore {
     return buckets.filter((_, i) => asCount(lengths[i]) > 0);
   }
 
-  /** Returns the first changes of a bucket, see `bucket-prelude.lua`. */
-  readOutbox(bucket: Bucket): Promise<readonly Buffer[]> {
-    return this.readList(redisKeys.eventOutbox(bucket));
+  /** Returns the first elements of an outbox: changes, see `bucket-prelude.lua`, or sealed events. */
+  async readOutbox(outbox: Outbox): Promise<readonly Buffer[]> {
+    return asList(await this.redis.command('LRANGE', [nameOf(outbox), 0, OUTBOX_STEP - 1])).map(asBytes);
   }
 
-  async advanceOutbox(bucket: Bucket, elements: readonly Uint8Array[]): Promise<void> {
-    await this.advanceList(redisKeys.eventOutbox(bucket), elements);
+  /** Removes the first elements of an outbox; false if another server has. */
+  async advanceOutbox(outbox: Outbox, elements: readonly Uint8Array[]): Promise<boolean> {
+    const args = [elements.length, elements.at(-1) ?? ''];
+    return isOk(await this.redis.run(advanceOutbox, [nameOf(outbox)], args));
   }
 
   /** Adds a sealed event that no log has. */
   async announce(aid: string, element: Uint8Array): Promise<void> {
-    await this.redis.write('RPUSH', [redisKeys.accountOutbox(aid), element]);
+    await this.redis.write('RPUSH', [nameOf({ aid }), element]);
   }
 
-  readAnnounced(aid: string): Promise<readonly Buffer[]> {
-    return this.readList(redisKeys.accountOutbox(aid));
-  }
-
-  async advanceAnnounced(aid: string, elements: readonly Uint8Array[]): Promise<void> {
-    await this.advanceList(redisKeys.accountOutbox(aid), elements);
+  /** Counts deliveries that paused subscriptions have left out, by the id of the subscription of each. */
+  async countLeftOut(aid: string, subscriptions: readonly string[]): Promise<void> {
+    for (const [id, { length }] of Map.groupBy(subscriptions, (subscription) => subscription)) {
+      await this.redis.run(countLeftOut, [redisKeys.eventState(aid)], [id, length]);
+    }
   }
 
   /** Removes the number of waiting events of a subscription, whose deliveries end by themselves. */
@@ -209,15 +215,8 @@ export class EventStore extends NamedStore {
     ]);
     await this.leave(aid);
   }
+}
 
-  private async readList(key: string): Promise<readonly Buffer[]> {
-    return asList(await this.redis.command('LRANGE', [key, 0, OUTBOX_STEP - 1])).map(asBytes);
-  }
-
-  private async advanceList(key: string, elements: readonly Uint8Array[]): Promise<void> {
-    const last = elements.at(-1);
-    if (last !== undefined) {
-      await this.redis.run(advanceOutbox, [key], [elements.length, last]);
-    }
-  }
+function nameOf(outbox: Outbox): string {
+  return 'aid' in outbox ? redisKeys.accountOutbox(outbox.aid) : redisKeys.eventOutbox(outbox);
 }

@@ -156,7 +156,7 @@ export class Subscriptions {
 
   /** True if no bucket of an account has changes whose events are not queued. Keys that are gone are forgotten. */
   private async isEmpty(aid: string): Promise<boolean> {
-    let isEmpty = (await this.store.readAnnounced(aid)).length === 0;
+    let isEmpty = (await this.store.readOutbox({ aid })).length === 0;
     for (const [kid, user] of await this.store.keys(aid)) {
       const isFilled = (await this.store.filled(kid)).length > 0;
       isEmpty &&= !isFilled;

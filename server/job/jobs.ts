@@ -61,17 +61,25 @@ export class ProxyJobs {
     this.wake(aid, job.id, made.kind === 'ok' ? made.place : 1);
   }
 
-  /** Stores deliveries of events, as far as their subscriptions have room, and puts them into the queue. */
-  async acceptEvents(aid: string, jobs: readonly NewEventJob[]): Promise<void> {
+  /**
+   * Stores deliveries of events, as far as their subscriptions have room, and puts them into the queue. Returns the subscriptions of
+   * those that were left out.
+   */
+  async acceptEvents(aid: string, jobs: readonly NewEventJob[]): Promise<readonly string[]> {
     const places = await this.store.createEvents(aid, jobs, this.now());
+    const leftOut: string[] = [];
     for (const [i, { id, subscription }] of jobs.entries()) {
       const place = places[i];
+      if (typeof place === 'number') {
+        this.wake(aid, id, place);
+      } else if (place !== undefined) {
+        leftOut.push(subscription);
+      }
       if (place === 'paused') {
         this.recordEvent('event_subscription_paused', { subscription, because: 'full' });
-      } else if (place !== undefined) {
-        this.wake(aid, id, place);
       }
     }
+    return leftOut;
   }
 
   /** Puts a stored job into the queue, now or as soon as the queue can be reached. Never fails. */

@@ -1,5 +1,5 @@
 /** Event subscriptions: what they tell, to whom, and that nothing is lost on the way. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { webhooks } from '../../sdk/index.ts';
 import type { EventWebhook } from '../../sdk/transport/types.ts';
 import type { EventStore } from '../../server/event/store.ts';
@@ -431,6 +431,26 @@ describe('a receiver that fails', () => {
     await account.store('u', { ...CARD, card_number: '5555555555554444' });
     await vault.opened.services.events.round(true);
     expect((await shown(account, id)).left_out).toBe(2);
+    // Two servers that have read the same change.
+    await account.store('u', { ...CARD, card_number: '378282246310005' });
+    const second = await vault.secondServer();
+    const all = Promise.withResolvers<void>();
+    let queuing = 0;
+    const spies = [vault, second].map(({ opened: { services } }) => {
+      const accept = services.jobs.acceptEvents.bind(services.jobs);
+      return spyOn(services.jobs, 'acceptEvents').mockImplementation(async (aid, jobs) => {
+        queuing += 1;
+        await (queuing < 2 ? all.promise : all.resolve());
+        return accept(aid, jobs);
+      });
+    });
+    await Promise.all([vault, second].map(({ opened: { services } }) => services.events.round(true)));
+    expect(queuing).toBeGreaterThanOrEqual(2);
+    for (const spy of spies) {
+      spy.mockRestore();
+    }
+    await second.close();
+    expect((await shown(account, id)).left_out).toBe(3);
     expect(vault.events.filter((event) => event['subscription'] === id)).toMatchObject([
       { event: 'event_subscription_paused', because: 'full' },
     ]);

@@ -6,8 +6,8 @@
 --       4 deliveries of a subscription in the queue at once  5 the same while its receiver fails
 --       6 key prefix of deliveries  7 the same of those that have ended  8 the same of the sets of those that wait (all in the
 --       account's hash tag), then for each: id, id of its subscription, sealed record
--- Reply for each its place in the queue, 0 if it waits in store, was left out or is stored already, -1 if its subscription is paused
--- by it
+-- Reply for each its place in the queue, 0 if it waits in store or is stored already, -1 if it was left out, -2 if its subscription is
+-- also paused by it
 local now_ms, waiting_max, ended_max, window, failing_window = unpack(ARGV, 1, 5)
 local prefix, ended_prefix, waiting_prefix = unpack(ARGV, 6, 8)
 local state, directory, ended_directory = unpack(KEYS)
@@ -29,11 +29,10 @@ for i = 9, #ARGV, 3 do
   if call('EXISTS', job, ended_prefix .. id) == 0 then
     local count = call('ZCARD', waiting)
     if call('HEXISTS', state, 'p:' .. subscription) == 1 then
-      call('HINCRBY', state, 'l:' .. subscription, 1)
+      place = -1
     elseif count >= tonumber(waiting_max) then
       call('HSET', state, 'p:' .. subscription, now_ms, 'w:' .. subscription, 'full')
-      call('HINCRBY', state, 'l:' .. subscription, 1)
-      place = -1
+      place = -2
     else
       call('HSET', job, 'p', 'event', 'r', record, 'n', 0, 'f', '', 'i', '', 'w', 'event', 'c', now_ms, 's', waiting)
       call('ZADD', directory, now_ms, id)

@@ -61,6 +61,9 @@ const RESERVED_MS = 24 * 60 * 60 * 1_000;
 const LIST_STEP = 1_000;
 const REMOVE_STEP = 500;
 
+/** What `create-events` replies of deliveries that have no place in the queue. */
+const UNPLACED = [undefined, 'left_out', 'paused'] as const;
+
 /** The next step of a job: `send` its request to the target, `tell` the webhook the result, or deliver an `event` (the stored names). */
 export type JobPhase = (typeof PHASES)[number];
 const PHASES = ['send', 'tell', 'event'] as const;
@@ -200,15 +203,15 @@ export class JobStore {
   }
 
   /**
-   * Stores deliveries of events, each unless it is stored already. Its subscription is paused instead where too many wait for it,
-   * and what a paused one leaves out is counted. Returns the place in the queue of each one that has one, and `paused` for one that
-   * has paused its subscription.
+   * Stores deliveries of events, each unless it is stored already. Its subscription is paused instead where too many wait for it.
+   * Returns the place in the queue of each one that has one, `left_out` for one whose subscription is paused, and `paused` for one
+   * that has paused it.
    */
   async createEvents(
     aid: string,
     jobs: readonly NewEventJob[],
     nowMs: number,
-  ): Promise<readonly (number | 'paused' | undefined)[]> {
+  ): Promise<readonly (number | 'left_out' | 'paused' | undefined)[]> {
     const keys = [
       redisKeys.eventState(aid),
       redisKeys.eventJobDirectory(aid),
@@ -223,7 +226,7 @@ export class JobStore {
     const limits = [WAITING_EVENTS_MAX, ENDED_EVENTS_MAX, EVENTS_QUEUED, FAILING_EVENTS_QUEUED];
     const args = [nowMs, ...limits, ...prefixes, ...rest];
     const places = asList(await this.redis.run(createEvents, keys, args)).map(Number);
-    return places.map((place) => (place < 0 ? 'paused' : place === 0 ? undefined : place));
+    return places.map((place) => (place > 0 ? place : UNPLACED[-place]));
   }
 
   /** Lists ids of the account's subscriptions. */
