@@ -36,9 +36,13 @@ export interface OpenEndpoint {
   readonly key: KeyRef;
   /** The owner with its current rights. */
   readonly account: Account;
-  /** How often it was used, where that is limited. */
+  /** How often it was used, where that is limited, and by which idempotent requests lately. */
   readonly uses: number;
+  readonly seeds: string;
 }
+
+/** Takes a use of an endpoint, once however often it is called. Rejects with `endpoint_used_up` or `endpoint_gone`. */
+export type TakesUse = () => Promise<void>;
 
 type Kind = EndpointPolicy['kind'];
 
@@ -105,7 +109,7 @@ export class EndpointAuth {
       if (!known) {
         this.proven.set(digest, { stored: copyOf(stored), policy });
       }
-      const { aid, nonce, policy: record, wrap } = stored;
+      const { aid, nonce, policy: record, wrap, uses, seeds } = stored;
       if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= this.now())) {
         throw new VaultError('endpoint_gone');
       }
@@ -132,7 +136,7 @@ export class EndpointAuth {
       if (ownRate !== undefined) {
         await this.rates.endpoint(isLookup ? `${nonce} lookup` : nonce, ctx.ip, ownRate);
       }
-      return { id, nonce, policy, records: { policy: record, wrap }, key, account, uses: stored.uses };
+      return { id, nonce, policy, records: { policy: record, wrap }, key, account, uses, seeds };
     } catch (error) {
       await this.recordError(ctx, stored?.aid ?? '', id, error);
       throw error;
@@ -140,48 +144,55 @@ export class EndpointAuth {
   }
 
   /**
-   * Makes one use of an endpoint with a number of uses: it is counted before `act`, and subtracted only if `act` certainly had no
-   * effect. The last one announces its event. A repeat with the seed of a request whose reply was lost is the same use. Rejects with
-   * `endpoint_used_up`.
+   * Makes one use of an endpoint with a number of uses. `act` takes it before it has an effect, at the latest moment, so that what it
+   * rejects holds none; a use that was taken is given back only if `act` certainly had no effect. The last one announces its event. A
+   * repeat with the seed of a request whose reply was lost is the same use. Rejects with `endpoint_used_up`.
    */
-  use<T>(ctx: RequestContext, endpoint: OpenEndpoint, act: () => Promise<T>, seed?: string): Promise<T> {
-    const { maxUses } = endpoint.policy;
-    return maxUses === undefined ? act() : this.useOnce(ctx, endpoint, maxUses, act, seed);
-  }
-
-  private async useOnce<T>(
+  async use<T>(
     { requestId }: RequestContext,
-    { id, nonce, policy: { kid, kind }, key }: OpenEndpoint,
-    maxUses: number,
-    act: () => Promise<T>,
+    { id, nonce, policy: { kid, kind, maxUses }, key, uses, seeds }: OpenEndpoint,
+    act: (take: TakesUse) => Promise<T>,
     seed?: string,
   ): Promise<T> {
-    const taken = await this.store.takeUse(id, nonce, maxUses, this.now(), seed);
-    if (taken === 'gone' || taken === 'used_up') {
-      throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');
+    if (maxUses === undefined) {
+      return act(takesNone);
     }
-    if (taken === 'again') {
-      // The first run has counted it; where that has died, the sweep announces the event.
-      return act();
+    if (uses >= maxUses && (seed === undefined || !seeds.includes(seed))) {
+      throw new VaultError('endpoint_used_up');
     }
     const entry = { kid, kind, nonce, id };
-    if (taken === 'last') {
-      // Should this process die, the sweep announces the event.
-      await this.store.postpone(key.aid, entry, this.now() + USE_MS).catch(() => undefined);
-    }
+    let taken: 'ok' | 'last' | 'again' | undefined;
+    const take = async (): Promise<void> => {
+      taken ??= await this.takeUse(key.aid, entry, maxUses, seed);
+    };
     let hasEffect = true;
     try {
-      return await act();
+      return await act(take);
     } catch (error) {
       hasEffect = !(error instanceof VaultError && (error.status < 500 || error.code === 'overloaded'));
       throw error;
     } finally {
-      // A use that cannot be subtracted now stays used.
-      const ended = hasEffect
-        ? this.endUse(key.aid, entry, maxUses, requestId)
-        : this.store.giveBackUse(id, nonce, seed);
-      await ended.catch(() => undefined);
+      // Of a repeat the first run has counted it; where that has died, the sweep announces the event.
+      if (taken !== undefined && taken !== 'again') {
+        // A use that cannot be subtracted now stays used.
+        const ended = hasEffect
+          ? this.endUse(key.aid, entry, maxUses, requestId)
+          : this.store.giveBackUse(id, nonce, seed);
+        await ended.catch(() => undefined);
+      }
     }
+  }
+
+  private async takeUse(aid: string, entry: EndpointEntry, maxUses: number, seed: string | undefined) {
+    const taken = await this.store.takeUse(entry.id, entry.nonce, maxUses, this.now(), seed);
+    if (taken === 'gone' || taken === 'used_up') {
+      throw new VaultError(taken === 'gone' ? 'endpoint_gone' : 'endpoint_used_up');
+    }
+    if (taken === 'last') {
+      // Should this process die, the sweep announces the event.
+      await this.store.postpone(aid, entry, this.now() + USE_MS).catch(() => undefined);
+    }
+    return taken;
   }
 
   private async endUse(aid: string, entry: EndpointEntry, maxUses: number, requestId: string): Promise<void> {
@@ -298,6 +309,8 @@ export class EndpointAuth {
     }
   }
 }
+
+async function takesNone(): Promise<void> {}
 
 function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
   const isWrapSame = seen.wrap && stored.wrap ? seen.wrap.equals(stored.wrap) : seen.wrap === stored.wrap;

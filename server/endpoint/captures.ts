@@ -25,7 +25,7 @@ import type { CardMetadataSource } from '../vault/card-metadata.ts';
 import type { ItemReader } from '../vault/reader.ts';
 import type { BinNetworks, TokenInfo } from '../vault/schema.ts';
 import type { ItemWriter } from '../vault/writer.ts';
-import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
+import type { EndpointAddress, EndpointAuth, OpenEndpoint, TakesUse } from './auth.ts';
 import {
   type CreateEndpointInput,
   type Endpoints,
@@ -60,6 +60,7 @@ interface Capture {
   /** The input of the thread that reads the body. */
   readonly given: { readonly rules: RuleSet; readonly sealed: SealedOpening };
   readonly seed: string | undefined;
+  readonly take: TakesUse;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -214,9 +215,11 @@ export class Captures {
       rejectUnsealed(policy, input);
       const sealed = input.sealed && (await this.openingOf(ctx, input, input.sealed));
       const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
-      const work: Capture = { ctx, endpoint, input, given, seed };
       const { token } = policy;
-      const act = () => (token === undefined ? this.store(work) : this.patch(work, token));
+      const act = (take: TakesUse) => {
+        const work: Capture = { ctx, endpoint, input, given, seed, take };
+        return token === undefined ? this.store(work) : this.patch(work, token);
+      };
       const stored = await this.auth.use(ctx, endpoint, act, seed);
       const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = stored;
       if (policy.isTold) {
@@ -238,7 +241,7 @@ export class Captures {
     return { names: { kid, reference, idempotencyKey }, key, enc };
   }
 
-  private store({ ctx, endpoint, input, given, seed }: Capture): Promise<TokenInfo> {
+  private store({ ctx, endpoint, input, given, seed, take }: Capture): Promise<TokenInfo> {
     const { id, policy, records } = endpoint;
     const reference = input.reference ?? policy.reference ?? id;
     const request = {
@@ -259,9 +262,12 @@ export class Captures {
     };
     const { secret, body } = input;
     return this.auth.whileLive(endpoint, (key) =>
-      this.writer.storeUnder(ctx, key, request, (wanted) =>
-        this.crypto.captureItem({ params: { ...wanted, ...own }, records, secret, ...given, body }),
-      ),
+      this.writer.storeUnder(ctx, key, request, async (wanted) => {
+        const params = { ...wanted, ...own };
+        const sealed = await this.crypto.captureItem({ params, records, secret, ...given, body });
+        await take();
+        return sealed;
+      }),
     );
   }
 
@@ -280,7 +286,7 @@ export class Captures {
   }
 
   /** Tries once to patch the endpoint's item; the result is undefined if there is none. */
-  private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, key: KeyRef, token: string) {
+  private async patchOnce({ ctx, endpoint, input, given, seed, take }: Capture, key: KeyRef, token: string) {
     const { secret, body, contentType } = input;
     const { policy, records } = endpoint;
     return this.reader.readAndOpen(key, token, async (item) => {
@@ -294,6 +300,7 @@ export class Captures {
         this.crypto.patchItem({ params, records, secret, ...given, item, body }),
       );
       rejectAbandoned(ctx);
+      await take();
       return this.writer.writeOver(ctx, 'capture', key, item, patched, seed);
     });
   }

@@ -93,7 +93,12 @@ export class Retrievals {
       }
       const showsData = input.token !== undefined || input.decrypt_all;
       const act = () => read(owner, endpoint, reference);
-      return await (showsData ? this.auth.use(owner, endpoint, act) : act());
+      return await (showsData
+        ? this.auth.use(owner, endpoint, async (take) => {
+            await take();
+            return act();
+          })
+        : act());
     } catch (error) {
       const token = input.token ?? endpoint.policy.token;
       await this.auth.recordFailure(owner, endpoint, 'decrypt', token, error);

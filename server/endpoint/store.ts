@@ -54,6 +54,8 @@ export interface StoredEndpoint {
   readonly stoppedAt: number | undefined;
   /** How often it was used; only where uses are limited. */
   readonly uses: number;
+  /** The idempotent requests of the last of them, see `take-use`. */
+  readonly seeds: string;
   /** Those of them that had their effect; `told` once the event of the last one was announced. */
   readonly usesDone: number | 'told';
   /** When the last use was begun, ms since 1970. */
@@ -76,8 +78,19 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
 
   /** Returns an endpoint; undefined if it does not exist or its id is only reserved. */
   async read(id: string): Promise<StoredEndpoint | undefined> {
-    const [nonce, aid, policy, wrap, stopped, uses, done, last] = asList(
-      await this.redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x', 'u', 'd', 't']),
+    const [nonce, aid, policy, wrap, stopped, uses, seeds, done, last] = asList(
+      await this.redis.command('HMGET', [
+        redisKeys.endpoint(id),
+        'n',
+        'a',
+        'p',
+        'w',
+        'x',
+        'u',
+        's',
+        'd',
+        't',
+      ]),
     );
     return aid === null || aid === undefined
       ? undefined
@@ -88,6 +101,7 @@ export class EndpointStore extends DirectoryStore<EndpointEntry> {
           wrap: asOptionalBytes(wrap),
           stoppedAt: stopped === null ? undefined : asCount(stopped),
           uses: uses === null ? 0 : asCount(uses),
+          seeds: seeds === null ? '' : asText(seeds),
           usesDone: done === null ? 0 : asText(done) === 'told' ? 'told' : asCount(done),
           lastUseAt: last === null ? 0 : asCount(last),
         };

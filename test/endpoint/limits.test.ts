@@ -1,5 +1,5 @@
 /** How often, how fast and from which pages an endpoint is used, and where it takes its secret and its reference from. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import {
@@ -99,6 +99,29 @@ describe('max_uses', () => {
     expect((await send(endpoint)).outcome).toBe('200');
     expect((await send(endpoint)).outcome).toBe('410 endpoint_used_up');
     expect((await send(endpoint, use)).outcome).toBe('200');
+  });
+
+  test('is held by no request whose body is invalid', async () => {
+    const endpoint = await make({ max_uses: 1 });
+    const { crypto } = vault.opened;
+    const opened = Promise.withResolvers<void>();
+    const seal = crypto.captureItem.bind(crypto);
+    const reading = Promise.withResolvers<void>();
+    const spy = spyOn(crypto, 'captureItem').mockImplementationOnce(async (job) => {
+      reading.resolve();
+      await opened.promise;
+      return seal(job);
+    });
+    const invalid = send(endpoint, { body: { name: 'Ada' } });
+    await reading.promise;
+    expect((await send(endpoint)).outcome).toBe('200');
+    opened.resolve();
+    expect((await invalid).outcome).toBe('400 number_missing');
+    spy.mockRestore();
+    expect(await listed(endpoint)).toMatchObject({ uses: 1 });
+    expect((await send(endpoint, { body: { name: 'Ada' } })).outcome).toBe('410 endpoint_used_up');
+    const keyed = { body: { name: 'Ada' }, idempotencyKey: 'invalid' };
+    expect((await send(endpoint, keyed)).outcome).toBe('410 endpoint_used_up');
   });
 
   test('counts a request whose reply was lost once, and its repeat gets one', async () => {

@@ -34,6 +34,7 @@ test('an id is reserved for one, for a minute, and then kept by its endpoint', a
     ...RECORDS,
     stoppedAt: undefined,
     uses: 0,
+    seeds: '',
     usesDone: 0,
     lastUseAt: 0,
   });
