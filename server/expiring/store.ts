@@ -1,5 +1,6 @@
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
+import { claimLease } from '../redis/records/lease.ts';
 import { asText } from '../redis/reply.ts';
 
 /** The time until a server counts anew; a round looks more often, so that figures are renewed within a minute. */
@@ -12,8 +13,8 @@ export class ExpiringStore {
   constructor(private readonly redis: RedisLink) {}
 
   /** Returns true for the server that is to count now. */
-  async claim(): Promise<boolean> {
-    return (await this.redis.write('SET', [redisKeys.expiringLease, 1, 'NX', 'PX', LEASE_MS])) !== null;
+  claim(): Promise<boolean> {
+    return claimLease(this.redis, redisKeys.expiringLease, '1', LEASE_MS);
   }
 
   async write(counts: readonly number[]): Promise<void> {

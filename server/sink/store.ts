@@ -2,6 +2,7 @@ import { type RedisLink, script } from '../redis/client.ts';
 import advanceOutboxText from '../redis/records/advance-outbox-1.lua' with { type: 'text' };
 import { TAG_BYTES } from '../redis/records/fence.ts';
 import { redisKeys } from '../redis/records/keys.ts';
+import { claimLease, extendLease, releaseLease } from '../redis/records/lease.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { nameSinkBuckets } from '../redis/records/outbox.ts';
 import { scanHash } from '../redis/records/scan.ts';
@@ -43,14 +44,13 @@ export class SinkStore {
 
   /** Acquires or extends the lease of a server. False while another server has it. */
   async claim(server: string, ms: number): Promise<boolean> {
-    const set = (when: 'NX' | 'XX') => this.redis.write('SET', [redisKeys.sinkLease, server, when, 'PX', ms]);
-    return (await set('NX')) !== null || ((await this.isHolder(server)) && (await set('XX')) !== null);
+    const { redis } = this;
+    const key = redisKeys.sinkLease;
+    return (await claimLease(redis, key, server, ms)) || extendLease(redis, key, server, ms);
   }
 
-  async release(server: string): Promise<void> {
-    if (await this.isHolder(server)) {
-      await this.redis.write('DEL', [redisKeys.sinkLease]);
-    }
+  release(server: string): Promise<void> {
+    return releaseLease(this.redis, redisKeys.sinkLease, server);
   }
 
   /** Returns the sequence numbers of the last delivered entries of security logs, by account. */
@@ -159,11 +159,6 @@ export class SinkStore {
     if (last !== undefined) {
       await this.redis.run(advanceOutbox, [redisKeys.outbox(bucket)], [entries.length, last.stored]);
     }
-  }
-
-  private async isHolder(server: string): Promise<boolean> {
-    const holder = await this.redis.command('GET', [redisKeys.sinkLease]);
-    return holder !== null && asText(holder) === server;
   }
 }
 

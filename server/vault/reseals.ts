@@ -95,7 +95,7 @@ export class Reseals {
 
   private async progressOf({ aid, kid }: KeyHandle): Promise<ResealProgress> {
     // The claim first: a run that ends in between has then noted its end.
-    const isClaimed = await this.store.isClaimed(aid, kid);
+    const isClaimed = (await this.store.claimLeft(aid, kid)) > 0;
     const state = await this.store.read(aid, kid);
     if (state === undefined) {
       return { total: 0, done: 0 };

@@ -1,5 +1,6 @@
 import { type RedisLink, script } from '../../redis/client.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
+import { claimLease, extendLease, leaseLeft, releaseLease } from '../../redis/records/lease.ts';
 import { asList, asText, isOk } from '../../redis/reply.ts';
 import noteResealText from './note-reseal-2.lua' with { type: 'text' };
 
@@ -47,30 +48,22 @@ export class ResealStore {
   }
 
   /** Acquires the reseal of a key for one run; false while another one has it. */
-  async claim(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
-    return (await this.redis.write('SET', [redisKeys.resealLease(aid, kid), run, 'NX', 'PX', ms])) !== null;
+  claim(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
+    return claimLease(this.redis, redisKeys.resealLease(aid, kid), run, ms);
   }
 
   /** Returns how many ms a claim lasts; 0 for none. */
-  async claimLeft(aid: string, kid: string): Promise<number> {
-    return Math.max(0, Number(await this.redis.command('PTTL', [redisKeys.resealLease(aid, kid)])));
+  claimLeft(aid: string, kid: string): Promise<number> {
+    return leaseLeft(this.redis, redisKeys.resealLease(aid, kid));
   }
 
   /** Extends it; false if it has been lost. */
-  async extend(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
-    const key = redisKeys.resealLease(aid, kid);
-    return (await this.holder(key)) === run && (await this.redis.write('PEXPIRE', [key, ms])) === 1;
+  extend(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
+    return extendLease(this.redis, redisKeys.resealLease(aid, kid), run, ms);
   }
 
-  async release(aid: string, kid: string, run: string): Promise<void> {
-    const key = redisKeys.resealLease(aid, kid);
-    if ((await this.holder(key)) === run) {
-      await this.redis.write('DEL', [key]);
-    }
-  }
-
-  async isClaimed(aid: string, kid: string): Promise<boolean> {
-    return (await this.holder(redisKeys.resealLease(aid, kid))) !== undefined;
+  release(aid: string, kid: string, run: string): Promise<void> {
+    return releaseLease(this.redis, redisKeys.resealLease(aid, kid), run);
   }
 
   /** Forgets the reseal of a deleted key; a run of it ends when it next extends its claim. */
@@ -78,10 +71,5 @@ export class ResealStore {
     // The claim first: without it nothing is noted.
     await this.redis.write('UNLINK', [redisKeys.resealLease(aid, kid)]);
     await this.redis.write('UNLINK', [redisKeys.reseal(aid, kid)]);
-  }
-
-  private async holder(key: string): Promise<string | undefined> {
-    const holder = await this.redis.command('GET', [key]);
-    return holder === null ? undefined : asText(holder);
   }
 }

@@ -1,6 +1,7 @@
 import { mastersOf, type RedisLink } from '../../redis/client.ts';
 import { isForbiddenCommand } from '../../redis/errors.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
+import { claimLease, releaseLease } from '../../redis/records/lease.ts';
 import { scanNames } from '../../redis/records/scan.ts';
 import { asList, asText } from '../../redis/reply.ts';
 import { expiryMark, type Rewritten, rewriteFile } from '../../redis/rewrite.ts';
@@ -85,15 +86,12 @@ export class RewriteStore {
   }
 
   /** Acquires the lease for one server; false while another one has it. */
-  async claim(server: string, ms: number): Promise<boolean> {
-    return (await this.redis.write('SET', [redisKeys.rewriteLease, server, 'NX', 'PX', ms])) !== null;
+  claim(server: string, ms: number): Promise<boolean> {
+    return claimLease(this.redis, redisKeys.rewriteLease, server, ms);
   }
 
-  async release(server: string): Promise<void> {
-    const holder = await this.redis.command('GET', [redisKeys.rewriteLease]);
-    if (holder !== null && asText(holder) === server) {
-      await this.redis.write('DEL', [redisKeys.rewriteLease]);
-    }
+  release(server: string): Promise<void> {
+    return releaseLease(this.redis, redisKeys.rewriteLease, server);
   }
 }
 
