@@ -1,3 +1,4 @@
+import { untilClosed } from '../core/byte-stream.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
 
@@ -30,6 +31,21 @@ export class CallRoom {
     }
     return this.granted;
   };
+
+  /** Makes the call, and ends it when its reply is here, or has been passed on. */
+  async hold<Reply extends object>(call: (forReply: AsksForRoom) => Promise<Reply>): Promise<Reply> {
+    try {
+      const reply = await call(this.forReply);
+      if ('body' in reply && reply.body instanceof ReadableStream) {
+        return { ...reply, body: untilClosed(reply.body, this.release) };
+      }
+      this.release();
+      return reply;
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+  }
 
   /** Ends the call; a second time without effect. */
   readonly release = (): void => {

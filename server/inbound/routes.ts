@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox';
+import { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 import { objectOf } from '../http/audit.ts';
 import type { HttpConfig } from '../http/deps.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, Message, NO_QUERY } from '../schema/common.ts';
-import { PASSED_ON, PassedPath } from '../schema/passed-on.ts';
+import { PASSED_METHODS, PASSED_ON, PassedPath, passedPart } from '../schema/passed-on.ts';
 import type { Inbounds } from './inbounds.ts';
 import { CreateInbound, Inbound, InboundList, InboundPath, InboundWithSecret } from './schema.ts';
 import type { InboundUses } from './uses.ts';
-import { withoutSecretsInPassing } from './uses.ts';
 
 interface Needs {
   readonly http: HttpConfig;
@@ -94,10 +94,6 @@ const deleteInbound = defineRoute({
   },
 });
 
-const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** The base of a URL, its path from the slash after the inbound's id on, and its query with the question mark. */
-const SENT = /^[^/]*\/\/[^/]*\/v1\/inbound\/[^/?#]*([^?#]*)(\??[^#]*)/;
-
 function sendBy(method: Method): Route<Needs> {
   const name = `${method.charAt(0)}${method.slice(1).toLowerCase()}`;
   return defineRoute({
@@ -131,9 +127,8 @@ function sendBy(method: Method): Route<Needs> {
     ],
     meter: ['capture', 'proxy_attempt'],
     handle: async ({ ctx, params, secret, body, request }, services: Needs) => {
-      const [, path = '', query = ''] = SENT.exec(request.url) ?? [];
       const { status, secrets, ...reply } = await services.inboundUses.use(ctx, {
-        ...{ unique_id: params.id, secret, path, query, body },
+        ...{ unique_id: params.id, secret, body, ...passedPart(request.url) },
         url: `${services.http.publicUrl}/v1/inbound/${params.id}`,
         method: request.method,
         headers: [...request.headers],
@@ -143,11 +138,10 @@ function sendBy(method: Method): Route<Needs> {
   });
 }
 
-/** An inbound takes any method; HEAD is answered as GET is. */
 export const INBOUND_ROUTES = [
   createInbound,
   listInbounds,
   readInbound,
   deleteInbound,
-  ...METHODS.map(sendBy),
+  ...PASSED_METHODS.map(sendBy),
 ];

@@ -1,6 +1,5 @@
 import type { Forwarded, Forwarder, ReadyRequest, Target } from '../call/forward.ts';
 import { CallRoom } from '../call/room.ts';
-import { untilClosed } from '../core/byte-stream.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
@@ -16,9 +15,6 @@ import type { Metering } from '../request/metering.ts';
 import type { InboundCards } from './cards.ts';
 import { locationBelow } from './location.ts';
 import { inboundOf, STORED_HEADER } from './settings.ts';
-
-/** Removes the secrets of a connection from a reply, in the layer that may read them. */
-export { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 
 /** A request to an inbound. `path` begins with the slash after its id, `query` with its question mark. */
 interface InboundRequest extends EndpointAddress {
@@ -79,25 +75,16 @@ export class InboundUses {
     const { connection } = inboundOf(endpoint);
     const target = await this.forwarder.targetOf(ctx, connection, request);
     this.requireOpen(ctx, target);
-    const { forReply, release } = new CallRoom(this.limiter, ctx.account.aid, request.body.length);
-    try {
+    return new CallRoom(this.limiter, ctx.account.aid, request.body.length).hold(async (room) => {
       const { stored, ...ready } = await this.auth.whileLive(endpoint, (key) =>
         this.store(ctx, { ...endpoint, key }, target, request),
       );
       await this.metering.countNow(ctx, 'proxy_attempt');
       rejectAbandoned(ctx);
-      const reply = await this.send(ctx, target, ready, request, forReply);
+      const reply = await this.send(ctx, target, ready, request, room);
       const headers: HeaderEntries = [...reply.headers, [STORED_HEADER, String(stored)]];
-      const secrets = ready.showing.map((showing) => showing.secrets);
-      if (reply.body instanceof ReadableStream) {
-        return { ...reply, headers, body: untilClosed(reply.body, release), secrets };
-      }
-      release();
-      return { ...reply, headers, secrets };
-    } catch (error) {
-      release();
-      throw error;
-    }
+      return { ...reply, headers, secrets: ready.showing.map(({ secrets }) => secrets) };
+    });
   }
 
   /** Rejects a connection that takes no requests of inbounds, or to a host that the account may not send to. */

@@ -201,12 +201,10 @@ export class ProxyService {
       this.recordEvent('proxy_accepted', logNamesOf(job));
       return acceptedText(id, shown);
     }
-    const room = new CallRoom(this.limiter, account.aid, this.thirdParties.lengthOf(job.request));
-    try {
-      return await this.callNow(ctx, { ...job, room: room.forReply }, prepared, sent);
-    } finally {
-      room.release();
-    }
+    const bytes = this.thirdParties.lengthOf(job.request);
+    return new CallRoom(this.limiter, account.aid, bytes).hold((room) =>
+      this.callNow(ctx, { ...job, room }, prepared, sent),
+    );
   }
 
   private async callNow(

@@ -1,7 +1,6 @@
 import type { Forwarded, Forwarder, Target } from '../call/forward.ts';
 import { CallRoom } from '../call/room.ts';
 import type { CallSender } from '../call/send.ts';
-import { untilClosed } from '../core/byte-stream.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
@@ -23,9 +22,6 @@ import { requireKey, sightOf } from '../request/permission.ts';
 import type { ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
-
-/** Removes the secrets of a connection from a reply, in the layer that may read them. */
-export { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 
 /** A request to be forwarded through a connection. */
 export interface RelayInput extends RelayRequest {
@@ -93,20 +89,11 @@ export class Relay {
       inboundId === undefined
         ? undefined
         : await this.replies.settingsOf(ctx, inboundId, given, target.shown);
-    const { forReply: room, release } = new CallRoom(this.limiter, account.aid, input.body.length);
-    try {
+    return new CallRoom(this.limiter, account.aid, input.body.length).hold(async (room) => {
       const storesReply = inbound !== undefined;
       const { key, ready } = await this.fill(ctx, input, tokens, target.record, readParts, storesReply);
-      const reply = await this.send(ctx, { input, key, tokens, ready, target, room, inbound });
-      if (reply.body instanceof ReadableStream) {
-        return { ...reply, body: untilClosed(reply.body, release) };
-      }
-      release();
-      return reply;
-    } catch (error) {
-      release();
-      throw error;
-    }
+      return this.send(ctx, { input, key, tokens, ready, target, room, inbound });
+    });
   }
 
   /** Fills a request, and logs the use of its items; an error is logged for each item that the request names. */

@@ -1,23 +1,14 @@
 import { Type } from '@sinclair/typebox';
+import { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 import { objectOf } from '../http/audit.ts';
 import { keyNameIn } from '../http/key-header.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
 import { Identifier } from '../schema/common.ts';
-import { PASSED_ON, PassedPath } from '../schema/passed-on.ts';
+import { PASSED_METHODS, PASSED_ON, PassedPath, passedPart } from '../schema/passed-on.ts';
 import type { Relay } from './relay.ts';
-import { withoutSecretsInPassing } from './relay.ts';
 
 interface Needs {
   readonly relay: Relay;
-}
-
-const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** The base of a relayed URL, its path from the slash after the connection's name on, and its query with the question mark. */
-const RELAYED = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*([^?#]*)(\??[^#]*)/;
-
-function restOf(url: string): { readonly path: string; readonly query: string } {
-  const [, path = '', query = ''] = RELAYED.exec(url) ?? [];
-  return { path, query };
 }
 
 function relayBy(method: Method): Route<Needs> {
@@ -62,7 +53,7 @@ function relayBy(method: Method): Route<Needs> {
     handle: async ({ ctx, params, passphrase, body, request }, services: Needs) => {
       const { status, secrets, ...reply } = await services.relay.relay(ctx, {
         connection: params.connection,
-        ...restOf(request.url),
+        ...passedPart(request.url),
         method: request.method,
         headers: [...request.headers],
         user: keyNameIn(request.headers),
@@ -74,5 +65,4 @@ function relayBy(method: Method): Route<Needs> {
   });
 }
 
-/** The relay takes any method; HEAD is answered as GET is. */
-export const RELAY_ROUTES = METHODS.map(relayBy);
+export const RELAY_ROUTES = PASSED_METHODS.map(relayBy);
