@@ -4,6 +4,7 @@ import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { RelayRequest } from '../domain/relay/fill.ts';
 import { headersToSend } from '../domain/relay/headers.ts';
 import { sourceOf } from '../domain/text/network.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
@@ -16,12 +17,8 @@ import type { InboundCards } from './cards.ts';
 import { locationBelow } from './location.ts';
 import { inboundOf, STORED_HEADER } from './settings.ts';
 
-/** A request to an inbound. `path` begins with the slash after its id, `query` with its question mark. */
-interface InboundRequest extends EndpointAddress {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly headers: HeaderEntries;
+/** A request to an inbound. */
+interface InboundRequest extends EndpointAddress, RelayRequest {
   readonly body: Uint8Array;
   /** The URL of the inbound, to which senders append their paths. */
   readonly url: string;

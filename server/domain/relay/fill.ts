@@ -8,9 +8,10 @@ import type { TemplateEscape } from '../template/render.ts';
 import { bodyFormat } from '../text/media-type.ts';
 import { findPlaceholders, type Placeholder, type RelayText } from './placeholder.ts';
 
+/** A request that goes on through a connection. */
 export interface RelayRequest {
   readonly method: string;
-  /** Path after the connection's name: empty, or with its slash. */
+  /** Path after the name of the connection, or the id of the inbound: empty, or with its slash. */
   readonly path: string;
   /** With its question mark; empty without one. */
   readonly query: string;

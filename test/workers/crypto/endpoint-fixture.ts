@@ -4,7 +4,6 @@ import {
   type EndpointWrapId,
   type OpenedPolicy,
   openCaptureWrap,
-  openInboundWrap,
   openPolicy,
   openRetrieveWrap,
   type SealedEndpoint,
@@ -50,8 +49,7 @@ export function openAs(
   ids: EndpointWrapId = IDS,
 ): string[] {
   if (kind !== 'retrieve') {
-    const openWrap = kind === 'capture' ? openCaptureWrap : openInboundWrap;
-    const opened = openWrap(sealer, ids, policy, wrapRecord, utf8(secret));
+    const opened = openCaptureWrap(sealer, ids, policy, wrapRecord, utf8(secret), kind);
     return [String(opened.gen), toHex(opened.publicHalf), toHex(opened.tokenKey)];
   }
   const opened = openRetrieveWrap(sealer, ids, policy, wrapRecord, utf8(secret));

@@ -359,8 +359,8 @@ function openWrap(
 }
 
 /**
- * Opens a capture endpoint. A wrong or malformed secret: `EndpointSecretError`; a record that is damaged,
- * edited or moved, or another generation than in the policy: `IntegrityError`.
+ * Opens a capture endpoint, or an inbound, whose key is the same. A wrong or malformed secret: `EndpointSecretError`; a record that
+ * is damaged, edited or moved, or another generation than in the policy: `IntegrityError`.
  */
 export function openCaptureWrap(
   sealer: ServiceSealer,
@@ -368,26 +368,12 @@ export function openCaptureWrap(
   policy: OpenedPolicy,
   record: Uint8Array,
   secretText: Uint8Array,
+  kind: 'capture' | 'inbound' = 'capture',
 ): CaptureKey {
-  return openSealingWrap(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
-}
-
-/** Opens an inbound, whose key is that of a capture endpoint. Errors as `openCaptureWrap`. */
-export function openInboundWrap(
-  sealer: ServiceSealer,
-  ids: EndpointWrapId,
-  policy: OpenedPolicy,
-  record: Uint8Array,
-  secretText: Uint8Array,
-): CaptureKey {
-  return openSealingWrap(sealer, { ...ids, kind: 'inbound' }, policy, record, secretText);
-}
-
-function openSealingWrap(...opening: Parameters<typeof openWrap>): CaptureKey {
-  const { secrets } = openWrap(...opening);
+  const { secrets } = openWrap(sealer, { ...ids, kind }, policy, record, secretText);
   const tokenKeyAt = secrets.length - TOKEN_KEY_BYTES;
   return {
-    gen: opening[1].gen,
+    gen: ids.gen,
     publicHalf: secrets.subarray(0, tokenKeyAt),
     tokenKey: secrets.subarray(tokenKeyAt),
     [Symbol.dispose]: () => wipe(secrets),

@@ -12,7 +12,6 @@ import {
   checkEndpointSecret,
   EndpointSecretError,
   openCaptureWrap,
-  openInboundWrap,
   openPolicy,
   openRetrieveWrap,
   policyDigest,
@@ -56,8 +55,6 @@ const DECOY_POLICY = {
   ...{ account: '', user: '', kid: DECOY_KID, gen: 1 },
   ...{ expiresAt: null, rules: [], wantsCard: false },
 };
-
-const OPEN_WRAPS = { capture: openCaptureWrap, inbound: openInboundWrap, retrieve: openRetrieveWrap };
 
 /** The most unmerged patches of one item: reading it costs as many key agreements. */
 const PATCHES_MAX = 32;
@@ -209,7 +206,10 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     }
     if (wrap) {
       const { kid, gen } = parseOwn<EndpointPolicy>(policy.json);
-      OPEN_WRAPS[place.kind](sealer, { env, ...place, kid, gen }, policy, wrap, secret)[Symbol.dispose]();
+      const opening = [sealer, { env, ...place, kid, gen }, policy, wrap, secret] as const;
+      const opened =
+        place.kind === 'retrieve' ? openRetrieveWrap(...opening) : openCaptureWrap(...opening, place.kind);
+      opened[Symbol.dispose]();
     }
     return withoutWebhook(policy.json);
   },

@@ -2,7 +2,6 @@
 import {
   type CaptureKey,
   openCaptureWrap,
-  openInboundWrap,
   openPolicy,
   openRetrieveWrap,
   type SecretKind,
@@ -95,15 +94,17 @@ export function openCapture(
   opening: EndpointOpening,
   kind: 'capture' | 'inbound' = 'capture',
 ): CaptureKey {
-  const openWrap = kind === 'capture' ? openCaptureWrap : openInboundWrap;
-  return throughEndpoint(context, kind, context.openings.captures, openWrap, name, opening);
+  const open = (...wrap: OpenedWrap) => openCaptureWrap(...wrap, kind);
+  return throughEndpoint(context, kind, context.openings.captures, open, name, opening);
 }
+
+type OpenedWrap = Parameters<typeof openRetrieveWrap>;
 
 function throughEndpoint<Opened extends Disposable>(
   { env, sealer }: ThreadContext,
   kind: SecretKind,
   openings: Opening<Opened>[],
-  openWrap: (...args: Parameters<typeof openCaptureWrap>) => Opened,
+  openWrap: (...wrap: OpenedWrap) => Opened,
   { aid, kid }: KeyName,
   { use: { id, gen }, policy, wrap, secret }: EndpointOpening,
 ): Opened {
