@@ -8,7 +8,7 @@ import { Secret } from '../core/secret.ts';
 import { type Crypto, openJson, sealJson } from '../crypto/client.ts';
 import type { NamedRecord } from '../redis/records/named.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import type { EventStore, SubscriptionState } from './store.ts';
+import type { EventStore, SubscriptionProgress } from './store.ts';
 
 const CACHED_MAX = 10_000;
 const CACHED_MS = 60_000;
@@ -110,13 +110,8 @@ export class Receivers {
   }
 
   /** Returns how deliveries to the subscriptions of an account that have not ended go. */
-  async states(aid: string): Promise<readonly (SubscriptionState & { readonly waiting: number })[]> {
-    return Promise.all(
-      (await this.live(aid)).map(async ({ id }) => ({
-        ...(await this.store.state(aid, id)),
-        waiting: await this.store.waiting(aid, id),
-      })),
-    );
+  async states(aid: string): Promise<readonly SubscriptionProgress[]> {
+    return Promise.all((await this.live(aid)).map(({ id }) => this.store.progress(aid, id)));
   }
 
   /** Returns the URLs of an account's subscriptions by id, without those of damaged ones. */

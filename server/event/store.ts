@@ -21,11 +21,16 @@ export const OUTBOX_STEP = 256;
 const NEW_FENCE_MS = 24 * 60 * 60 * 1_000;
 
 /** How deliveries to a subscription go; times are ms since 1970. */
-export interface SubscriptionState {
+interface SubscriptionState {
   readonly failingMs: number | undefined;
   readonly pausedMs: number | undefined;
   readonly pausedBecause: string | undefined;
   readonly leftOut: number;
+}
+
+/** The same with the number of deliveries that wait. */
+export interface SubscriptionProgress extends SubscriptionState {
+  readonly waiting: number;
 }
 
 /** What has happened until its events are queued: changes of items of a bucket, or announced events of an account. */
@@ -100,8 +105,12 @@ export class EventStore extends NamedStore {
     };
   }
 
-  async waiting(aid: string, id: string): Promise<number> {
-    return asCount(await this.redis.command('ZCARD', [redisKeys.waitingEvents(aid, id)]));
+  async progress(aid: string, id: string): Promise<SubscriptionProgress> {
+    const [state, waiting] = await Promise.all([
+      this.state(aid, id),
+      this.redis.command('ZCARD', [redisKeys.waitingEvents(aid, id)]),
+    ]);
+    return { ...state, waiting: asCount(waiting) };
   }
 
   /** Returns the number of deliveries to a subscription in the queue; the others wait in store, see `create-events`. */

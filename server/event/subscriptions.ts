@@ -111,23 +111,21 @@ export class Subscriptions {
 
   /** Removes subscriptions that have ended, and completes what was interrupted, or is missing after a restore. */
   async sweep(aid: string): Promise<void> {
+    const hasSome = async () => (await this.receivers.live(aid)).length > 0;
     await this.removeEnded(aid);
-    const hasSome = (await this.receivers.live(aid)).length > 0;
-    if (hasSome) {
+    const isWatched = await hasSome();
+    if (isWatched) {
       await this.store.enter(aid);
       await this.begin(aid);
-      await this.watchAll(aid);
-      await this.isEmpty(aid);
-    } else if (await this.store.hasEntered(aid)) {
-      await this.watchAll(aid);
-      const isEmpty = await this.isEmpty(aid);
-      if (isEmpty && (await this.receivers.live(aid)).length === 0) {
-        await this.store.leave(aid);
-        // For one that was made meanwhile.
-        if ((await this.receivers.live(aid)).length > 0) {
-          await this.store.enter(aid);
-        }
-      }
+    } else if (!(await this.store.hasEntered(aid))) {
+      return;
+    }
+    await this.watchAll(aid);
+    const isDrained = await this.forgetKeys(aid);
+    if (!isWatched && isDrained && !(await hasSome())) {
+      await this.store.leave(aid);
+      // For one that was made meanwhile.
+      await ((await hasSome()) ? this.store.enter(aid) : undefined);
     }
   }
 
@@ -154,18 +152,18 @@ export class Subscriptions {
     }
   }
 
-  /** True if no bucket of an account has changes whose events are not queued. Keys that are gone are forgotten. */
-  private async isEmpty(aid: string): Promise<boolean> {
-    let isEmpty = (await this.store.readOutbox({ aid })).length === 0;
+  /** Forgets keys that are gone, once the events of their changes are queued. True if those of all changes are. */
+  private async forgetKeys(aid: string): Promise<boolean> {
+    let isDrained = (await this.store.readOutbox({ aid })).length === 0;
     for (const [kid, user] of await this.store.keys(aid)) {
       const isFilled = (await this.store.filled(kid)).length > 0;
-      isEmpty &&= !isFilled;
+      isDrained &&= !isFilled;
       const key = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
       if (!isFilled && key?.kid !== kid) {
         await this.store.forgetKey(aid, kid);
       }
     }
-    return isEmpty;
+    return isDrained;
   }
 
   private async removeEnded(aid: string): Promise<number> {
@@ -213,8 +211,7 @@ export class Subscriptions {
     id: string,
     { url, types, metadata, maxAttempts, created_at }: SubscriptionRecord,
   ): Promise<Subscription> {
-    const [state, waiting] = await Promise.all([this.store.state(aid, id), this.store.waiting(aid, id)]);
-    const { failingMs, pausedMs, pausedBecause, leftOut } = state;
+    const { failingMs, pausedMs, pausedBecause, leftOut, waiting } = await this.store.progress(aid, id);
     return {
       ...{ id, url, types: [...types] as Subscription['types'] }, // checked when it was made
       ...(metadata === undefined ? {} : { metadata }),
