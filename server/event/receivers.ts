@@ -42,13 +42,11 @@ export interface LiveSubscription extends SubscriptionRecord {
 }
 
 /** Where a delivery is sent now. */
-export interface Receiver {
+interface Receiver {
   readonly url: string;
   readonly secret: Secret<string> | undefined;
   readonly metadata: object | undefined;
   readonly maxAttempts: number;
-  /** Hosts that the account may send data to; empty = any. */
-  readonly hosts: readonly string[];
 }
 
 /** An event that no log has. */
@@ -78,24 +76,14 @@ export class Receivers {
   }
 
   /** Returns the receiver of an event; undefined if its subscription has ended, or has a maker now who may not see it. */
-  async find(
-    { aid, hosts }: { readonly aid: string; readonly hosts: readonly string[] },
-    id: string,
-    event: VaultEvent,
-  ): Promise<Receiver | undefined> {
+  async find(aid: string, id: string, event: VaultEvent): Promise<Receiver | undefined> {
     const record = await this.store.read(aid, id);
     const live = record && (await this.openLive(aid, { id, record }));
     if (live === undefined || !mayShow(live, event)) {
       return undefined;
     }
     const { url, secret, metadata, maxAttempts } = live;
-    return {
-      url,
-      secret: secret === undefined ? undefined : new Secret(secret),
-      metadata,
-      maxAttempts,
-      hosts,
-    };
+    return { url, secret: secret === undefined ? undefined : new Secret(secret), metadata, maxAttempts };
   }
 
   /** Returns the subscriptions of an account that have not ended. A damaged one has no receiver, and stops none of the others. */

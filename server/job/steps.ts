@@ -142,7 +142,7 @@ export class JobSteps {
     if (account?.isSuspended === true) {
       return undefined;
     }
-    const receiver = account && (await receivers.find(account, subscription, event));
+    const receiver = account && (await receivers.find(aid, subscription, event));
     if (account === undefined || receiver === undefined) {
       return this.remove(place, stored.flight);
     }
@@ -157,10 +157,10 @@ export class JobSteps {
     }
     let delivered: boolean | undefined;
     try {
-      const { url, secret, metadata, maxAttempts, hosts } = receiver;
+      const { url, secret, metadata, maxAttempts } = receiver;
       const body = Buffer.from(JSON.stringify({ ...event, ...(metadata === undefined ? {} : { metadata }) }));
       const owner = `${aid}/event/${subscription}`;
-      const call = { owner, id: event.id, url, secret, body, hosts };
+      const call = { owner, id: event.id, url, secret, body, hosts: account.hosts };
       const called = await this.callWebhook({ place, stored, names }, call, maxAttempts);
       delivered = called.delivered;
       return called.nextMs;

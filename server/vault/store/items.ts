@@ -587,8 +587,9 @@ export class ItemStore {
   }
 
   private noteMoved(bucket: Bucket): void {
-    this.moved.set(bucketTag(bucket), bucket);
-    this.changed.set(bucketTag(bucket), bucket);
+    const name = bucketTag(bucket);
+    this.moved.set(name, bucket);
+    this.changed.set(name, bucket);
   }
 
   private async readFields(
