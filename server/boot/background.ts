@@ -55,20 +55,10 @@ function every(pauseMs: number, work: () => Promise<void>): Background {
 
 /**
  * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, figures of what
- * expires, rewrites after verification codes have expired, events of accounts, and the delivery to the sink of access events. Every sweep is recorded as the event
- * `sweep`, with its duration in ms and the error code of a failure.
+ * expires, rewrites after verification codes have expired, events of accounts, and the delivery to the sink of access events. Every
+ * sweep is recorded as the event `sweep`, with its duration in ms and the error code of a failure.
  */
-export function createBackground({
-  startJobs,
-  sweep,
-  checkpoint,
-  writeRejections,
-  countExpiring,
-  rewriteExpired,
-  findEvents,
-  stream,
-  recordEvent,
-}: {
+export function createBackground(work: {
   readonly startJobs: () => void;
   readonly sweep: () => Promise<void>;
   readonly checkpoint: () => Promise<void>;
@@ -82,20 +72,20 @@ export function createBackground({
   const loops = [
     createLoop(async () => {
       const startedAt = performance.now();
-      const failure = await sweep().then(() => undefined, failureFields);
-      recordEvent('sweep', { ms: Math.round(performance.now() - startedAt), ...failure });
+      const failure = await work.sweep().then(() => undefined, failureFields);
+      work.recordEvent('sweep', { ms: Math.round(performance.now() - startedAt), ...failure });
       return failure === undefined ? SWEEP_MS : SWEEP_RETRY_MS;
     }),
-    createLoop(countExpiring),
-    createLoop(rewriteExpired),
-    every(CHECKPOINT_MS, checkpoint),
-    every(REJECTIONS_MS, writeRejections),
-    every(EVENTS_MS, findEvents),
-    ...(stream === undefined ? [] : [every(STREAM_MS, stream)]),
+    createLoop(work.countExpiring),
+    createLoop(work.rewriteExpired),
+    every(CHECKPOINT_MS, work.checkpoint),
+    every(REJECTIONS_MS, work.writeRejections),
+    every(EVENTS_MS, work.findEvents),
+    ...(work.stream === undefined ? [] : [every(STREAM_MS, work.stream)]),
   ];
   return {
     start: () => {
-      startJobs();
+      work.startJobs();
       for (const loop of loops) {
         loop.start();
       }

@@ -1,6 +1,6 @@
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
-import { claimLease } from '../redis/records/lease.ts';
+import { Lease } from '../redis/records/lease.ts';
 import { asText } from '../redis/reply.ts';
 
 /** The time until a server counts anew; a round looks more often, so that figures are renewed within a minute. */
@@ -14,7 +14,7 @@ export class ExpiringStore {
 
   /** Returns true for the server that is to count now. */
   claim(): Promise<boolean> {
-    return claimLease(this.redis, redisKeys.expiringLease, '1', LEASE_MS);
+    return new Lease(this.redis, redisKeys.expiringLease).claim('1', LEASE_MS);
   }
 
   async write(counts: readonly number[]): Promise<void> {

@@ -2,7 +2,7 @@ import { type RedisLink, script } from '../redis/client.ts';
 import advanceOutboxText from '../redis/records/advance-outbox-1.lua' with { type: 'text' };
 import { TAG_BYTES } from '../redis/records/fence.ts';
 import { redisKeys } from '../redis/records/keys.ts';
-import { claimLease, extendLease, releaseLease } from '../redis/records/lease.ts';
+import { Lease } from '../redis/records/lease.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { nameSinkBuckets } from '../redis/records/outbox.ts';
 import { scanHash } from '../redis/records/scan.ts';
@@ -40,17 +40,19 @@ export interface OutboxEntry {
 
 /** Stores the positions of the delivery, after each delivery: entries may be delivered twice, but none is missed. */
 export class SinkStore {
-  constructor(private readonly redis: RedisLink) {}
+  private readonly lease: Lease;
+
+  constructor(private readonly redis: RedisLink) {
+    this.lease = new Lease(redis, redisKeys.sinkLease);
+  }
 
   /** Acquires or extends the lease of a server. False while another server has it. */
   async claim(server: string, ms: number): Promise<boolean> {
-    const { redis } = this;
-    const key = redisKeys.sinkLease;
-    return (await claimLease(redis, key, server, ms)) || extendLease(redis, key, server, ms);
+    return (await this.lease.claim(server, ms)) || this.lease.extend(server, ms);
   }
 
   release(server: string): Promise<void> {
-    return releaseLease(this.redis, redisKeys.sinkLease, server);
+    return this.lease.release(server);
   }
 
   /** Returns the sequence numbers of the last delivered entries of security logs, by account. */

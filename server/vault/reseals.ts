@@ -5,6 +5,7 @@ import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { formatExpiry } from '../domain/text/time.ts';
 import { CLOSED_PAUSE_MS, type KeyHandle, type KeyOpener, namedInBody } from '../key/opener.ts';
+import type { Lease } from '../redis/records/lease.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -95,7 +96,7 @@ export class Reseals {
 
   private async progressOf({ aid, kid }: KeyHandle): Promise<ResealProgress> {
     // The claim first: a run that ends in between has then noted its end.
-    const isClaimed = (await this.store.claimLeft(aid, kid)) > 0;
+    const isClaimed = (await this.store.leaseOf(aid, kid).left()) > 0;
     const state = await this.store.read(aid, kid);
     if (state === undefined) {
       return { total: 0, done: 0 };
@@ -110,11 +111,12 @@ export class Reseals {
 
   /** Claims a key for a run; false if another run has it. The claim of a server that has died is waited for. */
   private async claim({ aid, kid }: KeyHandle, run: string): Promise<boolean> {
+    const lease = this.store.leaseOf(aid, kid);
     for (let seen = Number.POSITIVE_INFINITY; ; ) {
-      if (await this.store.claim(aid, kid, run, LEASE_MS)) {
+      if (await lease.claim(run, LEASE_MS)) {
         return true;
       }
-      const left = await this.store.claimLeft(aid, kid);
+      const left = await lease.left();
       if (left > seen) {
         return false;
       }
@@ -126,12 +128,12 @@ export class Reseals {
   /** Runs until the end, a pause, or a change of the key; never rejects. */
   private async run(opened: Opened, run: string, begin: () => void): Promise<void> {
     const { account, key } = opened;
-    const { aid, kid } = key;
+    const lease = this.store.leaseOf(key.aid, key.kid);
     const until = this.now() + RUN_MS;
     let isHeld = true;
     const extender = setInterval(async () => {
       // While Redis does not answer, the claim stays as it is.
-      isHeld &&= await this.extend(account, key, run).catch(() => true);
+      isHeld &&= await this.extend(account, lease, run).catch(() => true);
     }, EXTEND_MS);
     const mayGoOn = () => isHeld && !this.stopping.signal.aborted && this.now() < until;
     try {
@@ -142,14 +144,14 @@ export class Reseals {
       }
     } finally {
       clearInterval(extender);
-      await this.store.release(aid, kid, run).catch(() => undefined);
+      await lease.release(run).catch(() => undefined);
     }
   }
 
   /** Extends the claim of a run; false if it has lost it, or its account is suspended. */
-  private async extend(account: string, { aid, kid }: KeyHandle, run: string): Promise<boolean> {
+  private async extend(account: string, lease: Lease, run: string): Promise<boolean> {
     const isSuspended = (await this.accounts.find(account))?.account.isSuspended === true;
-    return !isSuspended && (await this.store.extend(aid, kid, run, LEASE_MS));
+    return !isSuspended && (await lease.extend(run, LEASE_MS));
   }
 
   private async resealAll(opened: Opened, run: string, mayGoOn: MayGoOn, begin: () => void): Promise<void> {

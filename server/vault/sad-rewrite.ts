@@ -47,13 +47,13 @@ export class SadRewrites {
       // Codes that expire may exist, or may have expired since the last rewrite began.
       const mayHaveExpired = before.until > 0 && before.begun <= before.until + SKEW_MS;
       const isNeeded = (isDropped || mayHaveExpired) && !isEarly;
-      if (!isNeeded || !(await this.store.claim(this.server, pause))) {
+      if (!isNeeded || !(await this.store.lease.claim(this.server, pause))) {
         return pause;
       }
       try {
         await this.rewriteIfNeeded(isDropped);
       } finally {
-        await this.store.release(this.server);
+        await this.store.lease.release(this.server);
       }
     } catch (error) {
       if (!this.stopping.signal.aborted) {

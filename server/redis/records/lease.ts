@@ -1,39 +1,36 @@
 import type { RedisLink } from '../client.ts';
 import { asText } from '../reply.ts';
 
-/** Acquires a lease, unless it is held. It ends after `ms`, also when its holder has died. */
-export async function claimLease(
-  redis: RedisLink,
-  key: string,
-  holder: string,
-  ms: number,
-): Promise<boolean> {
-  return (await redis.write('SET', [key, holder, 'NX', 'PX', ms])) !== null;
-}
+/** A lease, which one of several holders has at a time. It ends by itself where its holder has died. */
+export class Lease {
+  constructor(
+    private readonly redis: RedisLink,
+    private readonly key: string,
+  ) {}
 
-/** Extends a lease; false if it is another's by now, or nobody's. */
-export async function extendLease(
-  redis: RedisLink,
-  key: string,
-  holder: string,
-  ms: number,
-): Promise<boolean> {
-  return (await isHeldBy(redis, key, holder)) && (await redis.write('PEXPIRE', [key, ms])) === 1;
-}
-
-/** Ends a lease, unless it is another's by now. */
-export async function releaseLease(redis: RedisLink, key: string, holder: string): Promise<void> {
-  if (await isHeldBy(redis, key, holder)) {
-    await redis.write('DEL', [key]);
+  /** Acquires it for some ms, unless it is held. */
+  async claim(holder: string, ms: number): Promise<boolean> {
+    return (await this.redis.write('SET', [this.key, holder, 'NX', 'PX', ms])) !== null;
   }
-}
 
-/** Returns how many ms a lease lasts; 0 if nobody has it. */
-export async function leaseLeft(redis: RedisLink, key: string): Promise<number> {
-  return Math.max(0, Number(await redis.command('PTTL', [key])));
-}
+  /** False if it is another's by now, or nobody's. */
+  async extend(holder: string, ms: number): Promise<boolean> {
+    return (await this.isHeldBy(holder)) && (await this.redis.write('PEXPIRE', [this.key, ms])) === 1;
+  }
 
-async function isHeldBy(redis: RedisLink, key: string, holder: string): Promise<boolean> {
-  const found = await redis.command('GET', [key]);
-  return found !== null && asText(found) === holder;
+  async release(holder: string): Promise<void> {
+    if (await this.isHeldBy(holder)) {
+      await this.redis.write('DEL', [this.key]);
+    }
+  }
+
+  /** Returns how many ms it lasts; 0 if nobody has it. */
+  async left(): Promise<number> {
+    return Math.max(0, Number(await this.redis.command('PTTL', [this.key])));
+  }
+
+  private async isHeldBy(holder: string): Promise<boolean> {
+    const found = await this.redis.command('GET', [this.key]);
+    return found !== null && asText(found) === holder;
+  }
 }

@@ -1,6 +1,6 @@
 import { type RedisLink, script } from '../../redis/client.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
-import { claimLease, extendLease, leaseLeft, releaseLease } from '../../redis/records/lease.ts';
+import { Lease } from '../../redis/records/lease.ts';
 import { asList, asText, isOk } from '../../redis/reply.ts';
 import noteResealText from './note-reseal-2.lua' with { type: 'text' };
 
@@ -47,23 +47,9 @@ export class ResealStore {
     return isOk(await this.redis.run(noteReseal, keys, [run, gen, total, done, finishedAt ?? '']));
   }
 
-  /** Acquires the reseal of a key for one run; false while another one has it. */
-  claim(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
-    return claimLease(this.redis, redisKeys.resealLease(aid, kid), run, ms);
-  }
-
-  /** Returns how many ms a claim lasts; 0 for none. */
-  claimLeft(aid: string, kid: string): Promise<number> {
-    return leaseLeft(this.redis, redisKeys.resealLease(aid, kid));
-  }
-
-  /** Extends it; false if it has been lost. */
-  extend(aid: string, kid: string, run: string, ms: number): Promise<boolean> {
-    return extendLease(this.redis, redisKeys.resealLease(aid, kid), run, ms);
-  }
-
-  release(aid: string, kid: string, run: string): Promise<void> {
-    return releaseLease(this.redis, redisKeys.resealLease(aid, kid), run);
+  /** The claim to a key, which one run has at a time. */
+  leaseOf(aid: string, kid: string): Lease {
+    return new Lease(this.redis, redisKeys.resealLease(aid, kid));
   }
 
   /** Forgets the reseal of a deleted key; a run of it ends when it next extends its claim. */

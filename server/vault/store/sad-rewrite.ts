@@ -1,7 +1,7 @@
 import { mastersOf, type RedisLink } from '../../redis/client.ts';
 import { isForbiddenCommand } from '../../redis/errors.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
-import { claimLease, releaseLease } from '../../redis/records/lease.ts';
+import { Lease } from '../../redis/records/lease.ts';
 import { scanNames } from '../../redis/records/scan.ts';
 import { asList, asText } from '../../redis/reply.ts';
 import { expiryMark, type Rewritten, rewriteFile } from '../../redis/rewrite.ts';
@@ -30,7 +30,12 @@ const FIELDS = ['until', 'begun', 'mark', 'wanted', 'covered', 'outcome'];
 
 /** Durable notes about the expired codes that a rewrite of the append-only files has to remove, and the rewrite itself. */
 export class RewriteStore {
-  constructor(private readonly redis: RedisLink) {}
+  /** Which server rewrites. */
+  readonly lease: Lease;
+
+  constructor(private readonly redis: RedisLink) {
+    this.lease = new Lease(redis, redisKeys.rewriteLease);
+  }
 
   async read(): Promise<RewriteState> {
     const parts = asList(await this.redis.command('HMGET', [redisKeys.rewrite, ...FIELDS]));
@@ -83,15 +88,6 @@ export class RewriteStore {
   async finish(outcome: RewriteOutcome, begun: number, mark: string, wanted: string): Promise<void> {
     const covered = outcome === 'ok' ? ['begun', begun, 'mark', mark, 'covered', wanted] : [];
     await this.redis.write('HSET', [redisKeys.rewrite, 'outcome', outcome, ...covered]);
-  }
-
-  /** Acquires the lease for one server; false while another one has it. */
-  claim(server: string, ms: number): Promise<boolean> {
-    return claimLease(this.redis, redisKeys.rewriteLease, server, ms);
-  }
-
-  release(server: string): Promise<void> {
-    return releaseLease(this.redis, redisKeys.rewriteLease, server);
   }
 }
 
