@@ -103,11 +103,12 @@ export function maskNumbersIn(text: string): string {
 export function wholeDigits(literal: string, digitsMin: number, digitsMax: number): string | undefined {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(literal) ?? [];
-  const point = whole.length + Number(exponent);
-  const digits = whole + fraction;
-  return point < digitsMin || point > digitsMax || /[1-9]/.test(digits.slice(point))
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const zeros = whole.length + fraction.length - digits.length;
+  const point = whole.length + Number(exponent) - zeros;
+  return digits === '' || point < digitsMin || point > digitsMax || /[1-9]/.test(digits.slice(point))
     ? undefined
-    : digits.slice(0, point).padEnd(point, '0').replace(/^0+/, '');
+    : digits.slice(0, point).padEnd(point, '0');
 }
 
 /** Masks the literal of a JSON number if it is a card number in any notation. */

@@ -80,11 +80,19 @@ function continuationAt(source: string, at: number): number {
   return byte >= 0x80 && byte < 0xc0 ? byte & 0x3f : -1;
 }
 
-/** ASCII and whole characters of UTF-8: `%B4` alone is more likely the start of a track than a part of a letter. */
+/** Bytes of ISO-8859-1 that stand between groups of digits: a space and a hyphen. */
+const [LATIN_SPACE, LATIN_HYPHEN] = [0xa0, 0xad];
+
+/**
+ * ASCII, also as `%uXXXX` and as longer UTF-8 than is allowed, which some servers read, and whole characters of UTF-8: `%B4`
+ * alone is more likely the start of a track than a part of a letter.
+ */
 function readPercent(source: string, at: number): number {
   const byte = hexAt(source, at + 1, 2);
-  if (byte < 0xc2 || byte > 0xf4) {
-    return byte >= 0 && byte < 0x80 ? 3 * WIDTH + byte : 0;
+  if (byte < 0xc0 || byte > 0xf4) {
+    const unit = byte < 0 && /^%u/i.test(source.slice(at, at + 2)) ? hexAt(source, at + 2, 4) : -1;
+    const isRead = (byte >= 0 && byte < 0x80) || byte === LATIN_SPACE || byte === LATIN_HYPHEN;
+    return unit >= 0 ? 6 * WIDTH + unit : isRead ? 3 * WIDTH + byte : 0;
   }
   const count = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
   let code = byte & (0x3f >> count);
