@@ -102,12 +102,25 @@ function onlySpot(found: Found, beside: Beside | undefined): Spot | undefined {
   return others.length === 0 ? first : undefined;
 }
 
-/** Finds the cards at the paths of a source, and the codes. */
+/** Finds the codes at the path of a source, and hides them in what is stored besides. */
+function readCodes({ text, visit, hide }: Document, { code }: Source, codes: Map<number, Edit>): void {
+  if (code === undefined) {
+    return;
+  }
+  visit(code, ({ pieces, texts }) => {
+    texts().forEach(hide);
+    const found = codeAt(pieces, text);
+    for (const edit of found === undefined ? [] : replaced(found.parts, starsFor(found.value))) {
+      codes.set(edit.start, edit);
+    }
+  });
+}
+
+/** Finds the cards at the paths of a source. */
 function readSource(
   { text, visit }: Document,
   { number, code, include, reference }: Source,
   add: (place: Place) => void,
-  codes: Map<number, Edit>,
 ): void {
   const [codeBeside, referenceBeside] = [besideOf(code, number), besideOf(reference, number)];
   const included = include.map(([name, path]) => ({ name, path, shared: sharedSteps(path, number) }));
@@ -130,14 +143,6 @@ function readSource(
     const named = onlySpot(found, referenceBeside)?.value;
     add({ object, reference: readReference(named), parts: read.parts });
   });
-  if (code !== undefined) {
-    visit(code, ({ pieces }) => {
-      const found = codeAt(pieces, text);
-      for (const edit of found === undefined ? [] : replaced(found.parts, starsFor(found.value))) {
-        codes.set(edit.start, edit);
-      }
-    });
-  }
 }
 
 function startOf({ parts }: Place): number {
@@ -167,6 +172,9 @@ export function extractByPaths(document: Document, sources: readonly Source[]): 
   const codes = new Map<number, Edit>();
   let bytes = 0;
   for (const source of sources) {
+    readCodes(document, source, codes);
+  }
+  for (const source of sources) {
     const add = (place: Place): void => {
       const start = startOf(place);
       if (!places.has(start)) {
@@ -177,7 +185,7 @@ export function extractByPaths(document: Document, sources: readonly Source[]): 
         throw new VaultError('body_too_large');
       }
     };
-    readSource(document, source, add, codes);
+    readSource(document, source, add);
   }
   return joined([...places.values()], codes.values());
 }

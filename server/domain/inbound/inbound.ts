@@ -1,4 +1,5 @@
 /** Messages whose cards become tokens on their way. */
+import { isAscii } from 'node:buffer';
 import { VaultError } from '../../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import { candidatesIn } from '../reply/cards.ts';
@@ -115,8 +116,19 @@ export function replaceCards(
 
 /** Tells whether a body of another format holds a card number, in any of the usual charsets. */
 function holdsNumber(body: Uint8Array): boolean {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1').replaceAll('\0', '');
-  return findNumbers(text, ['backslash'], ['backslash', 'percent', 'entity'], new Set()).length > 0;
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+  const narrow = bytes.toString('latin1').replaceAll('\0', '');
+  // Digits of other scripts are not in ISO-8859-1.
+  const texts = isAscii(bytes) ? [narrow] : [narrow, bytes.toString(), ...wideTexts(bytes)];
+  return texts.some(
+    (text) => findNumbers(text, ['backslash'], ['backslash', 'percent', 'entity'], new Set()).length > 0,
+  );
+}
+
+/** The text of UTF-16 in both orders of bytes. */
+function wideTexts(bytes: Buffer): readonly string[] {
+  const even = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % 2)));
+  return [even.toString('utf16le'), even.swap16().toString('utf16le')];
 }
 
 /** Reads a reply's body; undefined for an empty one, and for another format that holds no number. */

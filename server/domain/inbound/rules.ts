@@ -68,9 +68,10 @@ function readOptional(text: string | undefined, field: string): NamedPath | unde
 }
 
 /** Rejects a path to a verification code where it would be stored for ever, or shown. */
-function readStored(text: string, field: string): NamedPath {
+function readStored(text: string, field: string, code: NamedPath | undefined): NamedPath {
   const path = readPath(text, field);
-  if (isSadName(lastName(path) ?? '')) {
+  const isCode = path.length === code?.length && path.every((step, at) => step === code[at]);
+  if (isCode || isSadName(lastName(path) ?? '')) {
     throw rejected(field, 'must not lead to a verification code; the path of a code is `code`');
   }
   return path;
@@ -90,14 +91,18 @@ function isList(include: NonNullable<InboundSource['include']>): include is read
   return Array.isArray(include);
 }
 
-function readIncluded(include: InboundSource['include'], place: string): Source['include'] {
+function readIncluded(
+  include: InboundSource['include'],
+  place: string,
+  code: NamedPath | undefined,
+): Source['include'] {
   const names = new Set(TAKEN);
   const entries = include === undefined ? [] : entriesOf(include, place);
   if (entries.length > INCLUDED_MAX) {
     throw rejected(place, `must have at most ${INCLUDED_MAX} paths`);
   }
   return entries.map(([given, text, field]) => {
-    const path = readStored(text, field);
+    const path = readStored(text, field, code);
     const name = given ?? lastName(path);
     if (name === undefined) {
       throw rejected(field, 'must end in a name, or have one of its own: `{ "name": "path" }`');
@@ -109,12 +114,13 @@ function readIncluded(include: InboundSource['include'], place: string): Source[
   });
 }
 
-function readSource({ number, code, include, reference }: InboundSource, place: string): Source {
+function readSource({ number, code: codeText, include, reference }: InboundSource, place: string): Source {
+  const code = readOptional(codeText, `${place}.code`);
   return {
     number: readPath(number, `${place}.number`),
-    code: readOptional(code, `${place}.code`),
-    include: readIncluded(include, `${place}.include`),
-    reference: reference === undefined ? undefined : readStored(reference, `${place}.reference`),
+    code,
+    include: readIncluded(include, `${place}.include`, code),
+    reference: reference === undefined ? undefined : readStored(reference, `${place}.reference`, code),
   };
 }
 
@@ -139,7 +145,8 @@ export function readRules({ extract, allow = [], strict = true }: InboundRules):
 
 /**
  * Checks the rules of a new inbound. Throws `invalid_request` at its place in the body for a path that is none, for equal
- * names in an `include` or one that a card has already, and for a path in `include` or `reference` to a code.
+ * names in an `include` or one that a card has already, and for a path in `include` or `reference` to a code, by its name or
+ * as `code` has it.
  */
 export function checkInboundRules(rules: InboundRules): void {
   readRules(rules);

@@ -2,7 +2,8 @@
 import { cardBrand } from '../card/brand.ts';
 import { isDigit, onlyDigits } from '../card/digits.ts';
 import { luhnSums, partPassesLuhn, passesLuhn } from '../card/luhn.ts';
-import { literalsOf } from '../mask/json-literal.ts';
+import { wholeDigits } from '../mask/found-numbers.ts';
+import { type Literal, literalsOf } from '../mask/json-literal.ts';
 import { plainNumbers, UNSEEN } from '../mask/plain-numbers.ts';
 import {
   endOfCharacter,
@@ -22,6 +23,11 @@ const LEVELS_MAX = 3;
 
 /** Groups of digits with single spaces or dashes between. */
 const CHAIN = new RegExp(`\\d[\\d${UNSEEN}]*(?:[ -]${UNSEEN}*\\d[\\d${UNSEEN}]*)*`, 'g');
+
+/** A number with an exponent. */
+const FLOATING = /(?<!\w|\d\.)\d+(?:\.\d*)?e[-+]?\d{1,5}(?!\w|\.\d)/gi;
+const BEYOND_ASCII = /[^\0-\x7f]/;
+const MAY_FLOAT = /\de[-+]?\d/i;
 
 /** A run inside so many hexadecimal characters is no card number. */
 const HEX_MIN = 32;
@@ -106,16 +112,54 @@ function addNumbers(
   }
 }
 
-/** The part of a view with `*` in place of its digits. */
-function starred(view: View, plain: string, [from, to]: Part): string {
-  let written = '';
+function isOfNetwork(digits: string): boolean {
+  return (
+    digits.length >= DIGITS_MIN &&
+    digits.length <= DIGITS_MAX &&
+    passesLuhn(digits) &&
+    cardBrand(digits) !== undefined
+  );
+}
+
+/** Card numbers with an exponent, as programs write large numbers. */
+function floatingNumbers(text: string): readonly Part[] {
+  return MAY_FLOAT.test(text)
+    ? [...text.matchAll(FLOATING)]
+        .filter(([literal]) => isOfNetwork(wholeDigits(literal, DIGITS_MIN, DIGITS_MAX) ?? ''))
+        .map(({ 0: literal, index }) => [index, index + literal.length])
+    : [];
+}
+
+/** Edits that put `*` in place of the digits of a part. What is not ASCII between them keeps its bytes. */
+function starred(view: View, plain: string, [from, to]: Part): readonly Edit[] {
+  const edits: Edit[] = [];
+  let [start, by] = [from, ''];
+  const add = (end: number): void => {
+    if (by !== '') {
+      edits.push({ start: sourceAt(view, start), end: sourceAt(view, end), by });
+      by = '';
+    }
+  };
   let at = from;
   for (const character of view.text.slice(from, to)) {
     const end = at + character.length;
-    written += isDigit(plain.charCodeAt(at)) ? '*' : writtenFrom(view, at, end);
+    const written = isDigit(plain.charCodeAt(at)) ? '*' : writtenFrom(view, at, end);
+    if (BEYOND_ASCII.test(written)) {
+      add(at);
+      start = end;
+    } else {
+      by += written;
+    }
     at = end;
   }
-  return written;
+  add(to);
+  return edits;
+}
+
+/** An edit that makes a text of a number of JSON, which is ASCII. */
+function starredLiteral(view: View, { from, to, quote }: Literal): Edit {
+  const by = writtenFrom(view, from, to).replaceAll(/\d/g, '*');
+  return { start: sourceAt(view, from), end: sourceAt(view, to), by, quote };
 }
 
 /** A view of a view's text, with places in the source of that. */
@@ -165,34 +209,41 @@ function mayHoldNumber(text: string): boolean {
   return false;
 }
 
-function editsIn(view: View, known: ReadonlySet<string>): readonly Edit[] {
-  if (!mayHoldNumber(view.text)) {
-    return [];
-  }
-  const plain = plainNumbers(view.text);
+/** The card numbers of a text as people read it. */
+function numbersIn(plain: string, known: ReadonlySet<string>): readonly Part[] {
   const parts: [from: number, to: number][] = [];
   for (const chain of plain.matchAll(CHAIN)) {
     if (chain[0].length >= KNOWN_MIN) {
       addNumbers(parts, plain, chain, known);
     }
   }
+  return parts;
+}
+
+function editsIn(view: View, known: ReadonlySet<string>): readonly Edit[] {
+  const floating = floatingNumbers(view.text);
+  const isEmpty = !mayHoldNumber(view.text);
+  if (isEmpty && floating.length === 0) {
+    return [];
+  }
+  const plain = plainNumbers(view.text);
+  const numbers = isEmpty ? [] : numbersIn(plain, known);
+  const parts = floating.length === 0 ? numbers : [...numbers, ...floating].toSorted(([a], [b]) => a - b);
   if (parts.length === 0) {
     return [];
   }
   const literalAt = literalsOf(view);
-  return parts.map(([from, last]) => {
+  return parts.flatMap(([from, last]) => {
     const to = endOfCharacter(view.text, last);
     const literal = literalAt(from, to);
-    const whole: Part = literal === undefined ? [from, to] : [literal.from, literal.to];
-    const by = starred(view, plain, whole);
-    const place = { start: sourceAt(view, whole[0]), end: sourceAt(view, whole[1]), by };
-    return literal === undefined ? place : { ...place, quote: literal.quote };
+    return literal === undefined ? starred(view, plain, [from, to]) : [starredLiteral(view, literal)];
   });
 }
 
 /**
  * Finds the card numbers of a text: 13 to 19 digits of any script that pass Luhn and lie in the range of a network, in whole
- * groups with single spaces or dashes between, in no notation, in `own` or in `all`; and those with the digits of `known` ones.
+ * groups with single spaces or dashes between or with an exponent, in no notation, in `own` or in `all`; and those with the
+ * digits of `known` ones.
  * Each is replaced by its digits as `*`; a number of JSON within the text becomes a text. Takes time linear in the length.
  */
 export function findNumbers(
@@ -206,7 +257,5 @@ export function findNumbers(
 
 /** The digits of numbers that are not found by their check digit and network. */
 export function knownNumbers(numbers: readonly string[]): ReadonlySet<string> {
-  const isFound = (digits: string): boolean =>
-    digits.length >= DIGITS_MIN && passesLuhn(digits) && cardBrand(digits) !== undefined;
-  return new Set(numbers.map(onlyDigits).filter((digits) => !isFound(digits)));
+  return new Set(numbers.map(onlyDigits).filter((digits) => !isOfNetwork(digits)));
 }

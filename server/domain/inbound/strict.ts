@@ -1,8 +1,6 @@
 /** Numbers and codes outside of the owner's paths. */
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { HeaderEntries } from '../../core/headers.ts';
-import { cardBrand } from '../card/brand.ts';
-import { passesLuhn } from '../card/luhn.ts';
 import { cardRole } from '../card/names.ts';
 import { isPathOf } from '../json/named.ts';
 import { wholeDigits } from '../mask/found-numbers.ts';
@@ -17,10 +15,10 @@ import {
   readNotation,
 } from '../reply/leaves.ts';
 import { joinedPieces, PIECE } from '../reply/xml.ts';
-import type { Notations } from '../text/notations.ts';
+import { type Notations, readAs } from '../text/notations.ts';
 import type { Document, DocumentFormat, Found } from './document.ts';
 import { blanked, type Edit, editText } from './edits.ts';
-import { isCardNumber, starsFor } from './extract.ts';
+import { starsFor } from './extract.ts';
 import type { Rules } from './rules.ts';
 import { findNumbers } from './search.ts';
 
@@ -63,8 +61,15 @@ const OF_PATH: Notations = ['percent'];
 const OF_HEADER: Notations = ['percent', 'backslash', 'entity'];
 
 /** Header values without so many digits hold nothing. */
-const MAY_BE_STRAY = /\d.*\d.*\d|[^ -~]/s;
-const CODE = /^\p{Nd}{3,4}$/u;
+const MAY_BE_STRAY = /\d.*\d.*\d|[^ -~]|^basic /is;
+const BASIC = /^basic +(\S+)$/i;
+const BEYOND_ASCII = /[\x80-\xff]/;
+/** Three or four digits, whatever signs are around and between them. */
+const CODE = /^(?:[^\p{L}\p{Nd}]*\p{Nd}){3,4}[^\p{L}\p{Nd}]*$/u;
+const STRUCTURE = /^\s*[{[<]/;
+/** Three or four digits in a row. */
+const CODE_WITHIN = /(?<!\p{Nd})\p{Nd}{3,4}(?!\p{Nd})/u;
+const CODE_NOTATIONS: Notations = ['backslash', 'percent', 'entity'];
 const DIGITS = /\p{Nd}/gu;
 const PLAIN_STEP = /^@?[^.[\]"@]+$/;
 
@@ -142,6 +147,16 @@ function starredValue({ value }: Candidate, isForm: boolean): string {
   return isForm ? stars.replaceAll(' ', '+') : stars;
 }
 
+/** Tells whether the value of a code's name holds one: also in a notation or as JSON or XML, which somebody may read. */
+function holdsCode(value: string): boolean {
+  const { text } = readAs(value, CODE_NOTATIONS);
+  return (
+    CODE.test(text) ||
+    wholeDigits(text, 3, 4) !== undefined ||
+    (STRUCTURE.test(text) && CODE_WITHIN.test(text))
+  );
+}
+
 /** Numbers and codes by their names. `isFree`: tells whether a place is neither extracted nor allowed. */
 function namedStrays(
   candidates: readonly Candidate[],
@@ -159,7 +174,7 @@ function namedStrays(
     const isCode = (role === 'cvv' && objects.has(branch)) || (isSecret(role) && strong);
     if (role === 'number' && strong) {
       strays.push({ ...place, by: starredValue(candidate, isForm), code: 'card_not_extracted' });
-    } else if (isCode && CODE.test(value)) {
+    } else if (isCode && holdsCode(value)) {
       strays.push({ ...place, by: starsFor(value), code: 'code_not_extracted' });
     }
   }
@@ -189,54 +204,59 @@ function asLiteral(stray: Stray, leaves: readonly Leaf[], text: string): Stray {
   return { ...stray, start, end, quote, by: text.slice(start, end).replace(DIGITS, '*') };
 }
 
-/** A number of JSON with an exponent or a fraction of zeros. */
-function inexactStray({ value, start, end, quote }: Leaf): readonly Stray[] {
-  const digits = wholeDigits(value, 13, 19);
-  return digits !== undefined && passesLuhn(digits) && cardBrand(digits) !== undefined
-    ? [{ start, end, quote, by: value.replace(DIGITS, '*'), code: 'card_not_extracted' }]
-    : [];
-}
-
-/** The parts of a text that comments or the like split which are a number or a code, as a reader joins it. */
-function splitParts(
-  text: string,
-  name: string,
-  known: ReadonlySet<string>,
-): readonly Pick<Stray, 'start' | 'end' | 'code'>[] {
-  const value = text.trim();
-  const whole = { start: 0, end: text.length };
-  const named = cardRole(name);
-  const isStrong = named?.strong === true;
-  if (isStrong && isSecret(named.role) && CODE.test(value)) {
-    return [{ ...whole, code: 'code_not_extracted' }];
-  }
-  if (isStrong && named.role === 'number' && isCardNumber(value)) {
-    return [{ ...whole, code: 'card_not_extracted' }];
-  }
-  return foundStrays(text, [], OF_HEADER, known);
-}
-
+/** The numbers and codes of a text that comments or the like split, as a reader joins it. */
 function splitStrays(pieces: readonly Leaf[], text: string, known: ReadonlySet<string>): readonly Stray[] {
   const joined = joinedPieces(pieces);
-  const parts = splitParts(joined, pieces[0]?.branch.name ?? '', known);
-  const isStray = new Uint8Array(parts.length === 0 ? 0 : joined.length);
-  for (const { start, end } of parts) {
-    isStray.fill(1, start, end);
+  const { name, up = ROOT } = pieces[0]?.branch ?? ROOT;
+  const whole: Leaf = { name, branch: up, value: joined, start: 0, end: joined.length };
+  const parts = [
+    ...namedStrays(candidatesIn([whole], joined, 'members'), false, () => true),
+    ...foundStrays(joined, [], OF_HEADER, known),
+  ];
+  if (parts.length === 0) {
+    return [];
+  }
+  const codes: (Stray['code'] | undefined)[] = new Array(joined.length);
+  for (const { start, end, code } of parts) {
+    codes.fill(code, start, end);
   }
   const strays: Stray[] = [];
-  const [{ code } = { code: undefined }] = parts;
   let at = 0;
   for (const piece of pieces) {
-    if (code === undefined) {
-      break;
-    }
     const placeOf = createPlaces(piece, text);
     for (const { 0: digit, index } of piece.value.matchAll(DIGITS)) {
-      if (isStray[at + index] === 1) {
+      const code = codes[at + index];
+      if (code !== undefined) {
         strays.push({ start: placeOf(index), end: placeOf(index + digit.length), by: '*', code });
       }
     }
     at += piece.value.length;
+  }
+  return strays;
+}
+
+/** Codes in a list or an object at the path of a code. */
+function codesWithin(
+  { visit }: Document,
+  { sources }: Rules,
+  isWhole: (piece: Leaf) => boolean,
+): readonly Stray[] {
+  const strays: Stray[] = [];
+  for (const { code } of sources === 'cards' ? [] : sources) {
+    if (code === undefined) {
+      continue;
+    }
+    visit(code, ({ pieces: own, texts }) => {
+      for (const pieces of own === undefined ? texts() : []) {
+        if (pieces.every(isWhole) && holdsCode(joinedPieces(pieces))) {
+          strays.push(
+            ...pieces.map(({ start, end, quote, value }) => {
+              return { start, end, quote, by: starsFor(value), code: 'code_not_extracted' } as const;
+            }),
+          );
+        }
+      }
+    });
   }
   return strays;
 }
@@ -273,10 +293,12 @@ export function strictBody(
   const free = blanked(text, [...extracted, ...allowedPlaces(document, rules)]);
   const isFree = (at: number): boolean => free.charCodeAt(at) === text.charCodeAt(at);
   const isWhole = ({ start, end }: Leaf): boolean => free.slice(start, end) === text.slice(start, end);
+  const inCodes = codesWithin(document, rules, isWhole);
+  const others = format === 'form' ? candidatesIn(otherReading(text), text, 'members') : [];
   const strays = [
-    ...namedStrays(candidates, format === 'form', isFree),
+    ...namedStrays([...candidates, ...others], format === 'form', isFree),
+    ...inCodes,
     ...foundStrays(free, OWN[format], ALL[format], known).map((stray) => asLiteral(stray, leaves, text)),
-    ...leaves.filter(({ isInexact, start }) => isInexact === true && isFree(start)).flatMap(inexactStray),
     ...split.filter((pieces) => pieces.every(isWhole)).flatMap((pieces) => splitStrays(pieces, text, known)),
   ];
   const stepsAt = (at: number): readonly string[] => {
@@ -287,34 +309,38 @@ export function strictBody(
 }
 
 /** Characters of ASCII in a query; all others are of no number and of no name of a code. */
-const QUERY_NOTATION: Notation = { pattern: /\+|%[0-7][\da-f]/gi, read: (match) => readAscii(match) };
-const COOKIE_NOTATION: Notation = { pattern: /%[0-7][\da-f]/gi, read: (match) => readAscii(match) };
+const QUERY_NOTATION: Notation = { pattern: /\+|%(?:u00)?[0-7][\da-f]/gi, read: (match) => readAscii(match) };
+const COOKIE_NOTATION: Notation = { pattern: /%(?:u00)?[0-7][\da-f]/gi, read: (match) => readAscii(match) };
 
 function readAscii(match: string): string {
-  return match === '+' ? ' ' : String.fromCharCode(Number.parseInt(match.slice(1), 16));
+  return match === '+' ? ' ' : String.fromCharCode(Number.parseInt(match.slice(-2), 16));
 }
 
-/** The pairs of a query or a cookie. */
-function pairLeaves(text: string, separator: string, notation: Notation): readonly Leaf[] {
+/** The pairs of a query or a cookie; one without an equals sign is a value without a name. */
+function pairLeaves(text: string, separator: RegExp, notation: Notation): readonly Leaf[] {
   const names = new Names();
   const leaves: Leaf[] = [];
   let start = 0;
   for (const pair of text.split(separator)) {
     const equals = pair.indexOf('=');
-    if (equals >= 0) {
-      const name = readNotation(pair.slice(0, equals), notation).trim();
-      const value = readNotation(pair.slice(equals + 1), notation);
-      leaves.push({
-        ...names.find(name),
-        value,
-        start: start + equals + 1,
-        end: start + pair.length,
-        notation,
-      });
-    }
-    start += pair.length + separator.length;
+    const name = readNotation(pair.slice(0, Math.max(0, equals)), notation).trim();
+    const value = readNotation(pair.slice(equals + 1), notation);
+    const place = { start: start + equals + 1, end: start + pair.length };
+    leaves.push({ ...names.find(name), value, ...place, notation });
+    start += pair.length + 1;
   }
   return leaves;
+}
+
+/** The pairs of a query or a form as servers read them to which `;` is a separator as well; none without one. */
+function otherPairs(text: string): readonly Leaf[] {
+  return text.includes(';') ? pairLeaves(text, /[&;]/, QUERY_NOTATION) : [];
+}
+
+/** A form as servers read it that look at the text instead of its type: `curl -d` sends JSON as a form. */
+function otherReading(text: string): readonly Leaf[] {
+  const whole = { name: '', branch: ROOT, value: text, start: 0, end: text.length };
+  return [...(STRUCTURE.test(text) ? [whole] : []), ...otherPairs(text)];
 }
 
 function isAllowed(place: Place['name'], field: string, { allow }: Rules): boolean {
@@ -324,7 +350,10 @@ function isAllowed(place: Place['name'], field: string, { allow }: Rules): boole
 
 interface Part {
   readonly text: string;
+  /** Its pairs, or the value of a header. */
   readonly leaves: readonly Leaf[];
+  /** Its pairs by other separators. */
+  readonly others?: readonly Leaf[];
   readonly name: 'query' | 'header';
   readonly own: Notations;
   readonly all: Notations;
@@ -332,14 +361,15 @@ interface Part {
 
 /** Checks a query or the value of a header; with `mask` returns it without numbers and codes. */
 function strictPart(
-  { text, leaves, name, own, all }: Part,
+  { text, leaves, others = [], name, own, all }: Part,
   steps: Place['stepsAt'],
   { rules, known }: Strictness,
 ): string {
   const allowed = leaves.filter(({ field }) => field !== undefined && isAllowed(name, field, rules));
   const free = blanked(text, allowed);
   const isFree = (at: number): boolean => free.charCodeAt(at) === text.charCodeAt(at);
-  const named = namedStrays(candidatesIn(leaves, text, 'members'), name === 'query', isFree);
+  const candidates = candidatesIn([...leaves, ...others], text, 'members');
+  const named = namedStrays(candidates, name === 'query', isFree);
   const strays = [...named, ...foundStrays(free, own, all, known)];
   return editText(text, settle(strays, { name, stepsAt: steps }, rules));
 }
@@ -350,12 +380,13 @@ export function strictQuery(query: string, strictness: Strictness): string {
     return query;
   }
   const text = query.slice(1);
-  const leaves = pairLeaves(text, '&', QUERY_NOTATION);
+  const leaves = pairLeaves(text, /&/, QUERY_NOTATION);
   const stepsAt = (at: number): readonly string[] => {
     const field = leafAt(leaves, at)?.field;
-    return field === undefined ? [] : [field];
+    return field === undefined || field === '' ? [] : [field];
   };
-  return `?${strictPart({ text, leaves, name: 'query', own: OWN.form, all: ALL.form }, stepsAt, strictness)}`;
+  const part = { text, leaves, others: otherPairs(text), name: 'query' } as const;
+  return `?${strictPart({ ...part, own: OWN.form, all: ALL.form }, stepsAt, strictness)}`;
 }
 
 /** Checks a path. */
@@ -367,20 +398,48 @@ export function strictPath(path: string, { rules, known }: Strictness): string {
   return editText(path, settle(strays, { name: 'path', stepsAt: () => [] }, rules));
 }
 
-/** Checks headers: their values, and the pairs of cookies. */
+/** The values of a header that may be codes: itself, JSON and the like, and the pairs of a cookie. */
+function headerLeaves(name: string, text: string): readonly Leaf[] {
+  if (name.toLowerCase() === 'cookie') {
+    return pairLeaves(text, /[;,]/, COOKIE_NOTATION);
+  }
+  const value: Leaf = { name, branch: ROOT, value: text, start: 0, end: text.length };
+  return cardRole(name) !== null || STRUCTURE.test(text) ? [value] : [];
+}
+
+/** The text that a header holds in another form: UTF-8, which arrives byte by byte, and the credentials of Basic. */
+function otherText(name: string, text: string): string {
+  const [, encoded] = name.toLowerCase() === 'authorization' ? (BASIC.exec(text) ?? []) : [];
+  return encoded !== undefined
+    ? Buffer.from(encoded, 'base64').toString('latin1')
+    : BEYOND_ASCII.test(text)
+      ? Buffer.from(text, 'latin1').toString()
+      : '';
+}
+
+/** Checks the value of a header. A number in its other form hides the whole value. */
+function strictValue(name: string, text: string, strictness: Strictness): string {
+  const leaves = headerLeaves(name, text);
+  const part = { text, leaves, name: 'header', own: OF_PATH, all: OF_HEADER } as const;
+  const stepsAt = (): readonly string[] => [name];
+  const value = strictPart(part, stepsAt, strictness);
+  const hidden = foundStrays(otherText(name, text), OF_PATH, OF_HEADER, strictness.known)
+    .slice(0, 1)
+    .map((stray) => ({ ...stray, start: 0, end: text.length, by: '*'.repeat(text.length) }));
+  settle(hidden, { name: 'header', stepsAt }, strictness.rules);
+  return hidden[0]?.by ?? value;
+}
+
+/** Checks headers: their names and values, and the pairs of cookies. */
 export function strictHeaders(headers: HeaderEntries, strictness: Strictness): HeaderEntries {
-  const { rules } = strictness;
+  const { rules, known } = strictness;
   if (rules.strict === false) {
     return headers;
   }
   return headers.map(([name, text]) => {
-    if (!MAY_BE_STRAY.test(text) || isAllowed('header', name, rules)) {
-      return [name, text];
-    }
-    const isCookie = name.toLowerCase() === 'cookie';
-    const value: Leaf = { name, branch: ROOT, value: text, start: 0, end: text.length };
-    const leaves = isCookie ? pairLeaves(text, ';', COOKIE_NOTATION) : cardRole(name) === null ? [] : [value];
-    const part = { text, leaves, name: 'header', own: OF_PATH, all: OF_HEADER } as const;
-    return [name, strictPart(part, () => [name], strictness)];
+    const inName = MAY_BE_STRAY.test(name) ? foundStrays(name, [], [], known) : [];
+    const named = editText(name, settle(inName, { name: 'header', stepsAt: () => [name] }, rules));
+    const isFree = MAY_BE_STRAY.test(text) && !isAllowed('header', name, rules);
+    return [named, isFree ? strictValue(name, text, strictness) : text];
   });
 }

@@ -47,13 +47,19 @@ function localName(name: string): string {
   return name.slice(name.indexOf(':') + 1);
 }
 
-function readAttributes(source: string, offset: number, branch: Branch, leaves: Leaf[]): void {
+/** Adds the attributes of an element; false if one is there twice. */
+function readAttributes(source: string, offset: number, branch: Branch, leaves: Leaf[]): boolean {
+  const names = new Set<string>();
+  let count = 0;
   for (const match of source.matchAll(ATTRIBUTE)) {
+    names.add(match[1] ?? '');
+    count++;
     const raw = match[2] ?? match[3] ?? '';
     const end = offset + match.index + match[0].length - 1;
     const place = { start: end - raw.length, end, write: escapeXml, notation: XML_NOTATION };
     leaves.push({ name: localName(match[1] ?? ''), branch, value: decode(raw), ...place });
   }
+  return names.size === count;
 }
 
 interface Reading {
@@ -94,12 +100,12 @@ function readOpenTag(reading: Reading, start: number, groups: Readonly<Record<st
   const inside = reading.open.at(-1);
   const branch = branchOf(localName(tag), inside?.branch ?? reading.root);
   reading.elements.push(branch);
-  readAttributes(attributes, start + 1 + tag.length, branch, reading.leaves);
+  const isSound = readAttributes(attributes, start + 1 + tag.length, branch, reading.leaves);
   reading.roots += inside === undefined ? 1 : 0;
   if (empty === '') {
     reading.open.push({ tag, branch, piece: -1 });
   }
-  return reading.roots === 1 && reading.open.length <= DEPTH_MAX;
+  return isSound && reading.roots === 1 && reading.open.length <= DEPTH_MAX;
 }
 
 /** Processes one token; false if the document is not well-formed. */
@@ -207,7 +213,8 @@ export type XmlPlace = readonly XmlElement[] | Leaf;
 export interface XmlElement {
   /** The pieces of its text. */
   readonly pieces: Leaf[];
-  readonly attributes: Map<string, Leaf>;
+  /** By their names without a prefix, which several may share. */
+  readonly attributes: Map<string, Leaf[]>;
   readonly children: Map<string, XmlElement[]>;
 }
 
@@ -242,39 +249,40 @@ export function treeOf({ leaves, elements }: XmlDocument): XmlElement {
     if (leaf.own !== undefined || leaf.name === PIECE) {
       element.pieces.push(leaf);
     } else {
-      element.attributes.set(leaf.name, leaf);
+      element.attributes.set(leaf.name, [...(element.attributes.get(leaf.name) ?? []), leaf]);
     }
   }
   return document;
 }
 
-function isList(place: XmlPlace): place is readonly XmlElement[] {
+/** Tells elements from an attribute. */
+export function isElements(place: XmlPlace): place is readonly XmlElement[] {
   return Array.isArray(place);
 }
 
 /** The places of a step from elements of one name: a single element is a list of one. */
 export const XML_STEPS: Steps<XmlPlace> = {
   members(place, name) {
-    const [only, ...more] = isList(place) ? place : [];
+    const [only, ...more] = isElements(place) ? place : [];
     if (only === undefined || more.length > 0) {
       return [];
     }
     if (name === undefined) {
       return only.children.values();
     }
-    const attribute = name.startsWith('@') ? only.attributes.get(name.slice(1)) : undefined;
+    const attributes = name.startsWith('@') ? only.attributes.get(name.slice(1)) : undefined;
     const children = only.children.get(name);
-    return attribute !== undefined ? [attribute] : children === undefined ? [] : [children];
+    return attributes ?? (children === undefined ? [] : [children]);
   },
   items(place, index) {
-    const list = isList(place) ? place : [];
+    const list = isElements(place) ? place : [];
     return (index === undefined ? list : list.slice(index, index + 1)).map((element) => [element]);
   },
 };
 
 /** The pieces of the text of a place; undefined for several elements, and for one around others. */
 export function piecesOf(place: XmlPlace): readonly Leaf[] | undefined {
-  if (!isList(place)) {
+  if (!isElements(place)) {
     return [place];
   }
   const [only, ...more] = place;
