@@ -134,7 +134,7 @@ export class Endpoints {
     { id, passphrase, policy: common, order = NO_BYTES, given, field }: NewEndpoint,
   ): Promise<EndpointWithSecret> {
     const { kind, user, expiresAt } = common;
-    const before = given && (await this.provenBefore(ctx.account.aid, { id, kind, field }, given));
+    const before = given && (await this.provenBefore(ctx, { id, kind, field }, given));
     const sealed = await this.keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
       // The cached key may be older than a change at another server, however long ago.
       if (!(await this.isStored(key))) {
@@ -290,12 +290,16 @@ export class Endpoints {
     }
   }
 
-  /** Returns the endpoint with this id and secret; undefined if there is none. Rejects with `endpoint_exists` for another one. */
+  /**
+   * Returns the endpoint with this id and secret; undefined if there is none. Rejects with `endpoint_exists` for another one, and one
+   * of a key that the caller may not use, whose senders would then send their cards elsewhere.
+   */
   private async provenBefore(
-    aid: string,
+    { account }: AccountContext,
     { id, kind, field }: { readonly id: string; readonly kind: Kind; readonly field: string },
     secret: SecretBytes,
   ): Promise<EndpointEntry | undefined> {
+    const { aid } = account;
     const stored = await this.store.read(id);
     if (stored === undefined) {
       return undefined;
@@ -306,7 +310,7 @@ export class Endpoints {
         ? this.crypto.checkEndpoint({ place: { aid, id, kind }, policy, wrap, secret })
         : undefined;
     const known = checking && (await recover(checking, 'endpoint_refused', undefined));
-    if (known?.kind !== kind) {
+    if (known?.kind !== kind || !mayUseKey(account, known.user)) {
       throw new VaultError('endpoint_exists', { field });
     }
     return { kid: known.kid, kind, nonce, id };
