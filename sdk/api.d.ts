@@ -9006,11 +9006,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                "*/*": unknown;
-            };
-        };
+        requestBody?: never;
         responses: {
             /** Send a request through an inbound (GET) */
             200: {
@@ -14303,11 +14299,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                "*/*": unknown;
-            };
-        };
+        requestBody?: never;
         responses: {
             /** Send a request on (GET) */
             200: {

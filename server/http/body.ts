@@ -20,7 +20,7 @@ function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
-/** Rejects a body that is too large. Returns its length, 0 without a body; undefined if none is declared. */
+/** Rejects a body that is too large, and one of GET. Returns its length, 0 without a body; undefined if none is declared. */
 export function lengthOf({ body, method }: RouteShape, request: Request): number | undefined {
   const { headers } = request;
   if (body.kind === 'none') {
@@ -32,6 +32,10 @@ export function lengthOf({ body, method }: RouteShape, request: Request): number
   const length = declaredLength(headers);
   if (length !== undefined && !(length <= body.bytesMax)) {
     throw tooLarge();
+  }
+  if (method === 'GET' && length !== undefined && length > 0) {
+    // The runtime drops it: what is passed on would lack it.
+    throw new VaultError('invalid_request', { field: 'body', expected: 'must not be sent with GET or HEAD' });
   }
   return length;
 }

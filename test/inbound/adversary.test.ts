@@ -485,6 +485,15 @@ describe('over a socket', () => {
     }
   });
 
+  test.each(['GET', 'HEAD'])('a body of %s, which the runtime drops, is refused', async (method) => {
+    const path = freshPath();
+    const lines = [`${method} ${strict.url}${path} HTTP/1.1`, 'Host: vault.test', 'Connection: close'];
+    const own = [`X-Vault-Capture-Secret: ${strict.secret}`, `Content-Length: ${CARD.length}`, '', ''];
+    const { text } = await talkTo(server.port, [...lines, ...own].join('\r\n') + CARD);
+    expect(text.slice(9, 12)).toBe('400');
+    expect(party.calls(path)).toEqual([]);
+  });
+
   test('a Connection of many names costs little', async () => {
     const path = freshPath();
     const names = Array.from({ length: 6_000 }, (_, at) => `n${at}`).join();

@@ -298,7 +298,9 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
     ...(server === undefined ? {} : { servers: [{ url: server }] }),
     security: securityOf(route),
     parameters: parametersOf(route, writer),
-    ...(body.kind === 'none' ? {} : { requestBody: { required, content: bodyContentOf(body, writer) } }),
+    ...(body.kind === 'none' || route.method === 'GET'
+      ? {}
+      : { requestBody: { required, content: bodyContentOf(body, writer) } }),
     responses: responsesOf(route, writer),
   };
 }
