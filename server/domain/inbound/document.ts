@@ -268,17 +268,18 @@ function formatOf(text: string, contentType: string | undefined): DocumentFormat
   return format;
 }
 
-/** What is in quotes may hold commas. */
-const QUOTED = /"[^"]*"/g;
+/** One of several types that commas join. */
+const TYPE = /(?:[^",]|"[^"]*")+/g;
 const CHARSET = /;\s*charset\s*=/gi;
 const DECLARED = /^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([^"'>]*)["']/;
 
-/** Rejects a Content-Type of which two servers may read different ones. */
+/** Rejects a Content-Type of which two servers may read different ones. The same twice is one. */
 function checkType(contentType = ''): void {
-  if (contentType.replaceAll(QUOTED, '').includes(',')) {
+  const [type = '', ...others] = (contentType.match(TYPE) ?? []).map((each) => each.trim().toLowerCase());
+  if (others.some((other) => other !== type)) {
     throw unsupported();
   }
-  if ((contentType.match(CHARSET)?.length ?? 0) > 1) {
+  if ((type.match(CHARSET)?.length ?? 0) > 1) {
     throw new VaultError('charset_unsupported');
   }
 }

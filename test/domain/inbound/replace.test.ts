@@ -251,6 +251,12 @@ describe('formats', () => {
     }
   });
 
+  test('the same type twice is one, and commas in quotes separate none', () => {
+    for (const type of [`${JSON_TYPE}, ${JSON_TYPE}`, `${JSON_TYPE}; x="a,b"`]) {
+      expect(run(`{"n":"${VISA}"}`, rules, { type }).body).toBe('{"n":"tok1"}');
+    }
+  });
+
   test('an empty body goes on', () => {
     for (const type of ['', 'image/png', JSON_TYPE]) {
       expect(run('', rules, { type })).toMatchObject({ body: '', stored: 0 });
