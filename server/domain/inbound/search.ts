@@ -183,7 +183,8 @@ function viewsOf(text: string, own: Notations, all: Notations): readonly View[] 
   let view: View | undefined = source;
   for (let level = 0; level < LEVELS_MAX && view !== undefined; level++) {
     view = deeper(view, all);
-    if (view !== undefined) {
+    // Most texts have no notation but their own.
+    if (view !== undefined && view.text !== views.at(-1)?.text) {
       views.push(view);
     }
   }
