@@ -1473,6 +1473,178 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/person": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List people
+         * Lists the people of the account, with their passkeys and when they were there last.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        get: operations["listPeople"];
+        put?: never;
+        /**
+         * Invite a person
+         * Adds a person who signs in at the console with a passkey, and shows an invitation once: a URL that is good once, for 24 hours. Nobody makes, changes, invites or deletes a person who may do more than himself, and only owners and the password of the account do so with owners.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        post: operations["createPerson"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/role": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List roles
+         * Lists the roles that people can have, with the scopes of each. They are the same in every account.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        get: operations["listRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a person
+         * Returns one person, with its passkeys and when it was there last.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        get: operations["readPerson"];
+        /**
+         * Change a person
+         * Replaces name, role, keys and `unmasked`; what is left out is gone. Other rights end the sessions of the person, on every server at once, and the credentials that it has made and that exceed it now. Another name alone ends nothing.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        put: operations["changePerson"];
+        post?: never;
+        /**
+         * Delete a person
+         * Ends a person, on every server at once, with its sessions, its invitation, its passkeys and the credentials that it has made. A person of an identity provider comes back when it signs in and its claims fit; its `keys` stay.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        delete: operations["deletePerson"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/{id}/invite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invite a person again
+         * Shows a new invitation once, for somebody who has lost a passkey or got none; the invitation before ends. It adds a passkey and removes none.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        post: operations["invitePerson"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/{id}/passkey/{passkey_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a passkey of a person
+         * Removes a passkey, such as that of a lost device, and ends all sessions of its person.
+         *
+         *     A credential needs the scope `person:write`.
+         */
+        delete: operations["deletePasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/self": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the signed-in person
+         * Returns the person whose session the request has, and when the session began and ends at the latest. For the console.
+         *
+         *     Any credential may be used.
+         */
+        get: operations["readSelf"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/self/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign out
+         * Ends the session of the request, on every server at once; with `all` every session of the person. For the console.
+         *
+         *     Any credential may be used.
+         */
+        delete: operations["signOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/account": {
         parameters: {
             query?: never;
@@ -3914,7 +4086,26 @@ export interface components {
             /** Its identifier. */
             id: string;
             /** What it may do. */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "person:write" | "vault:export" | "event:write")[];
+            /** The vault keys that it may use. Omitted: all. */
+            keys?: string[];
+            /** Whether it sees whole numbers. */
+            unmasked: boolean;
+        };
+        /** The person who has signed in at the console, and its rights. Omitted for others. */
+        SignedInPerson: {
+            /** Its identifier. */
+            id: string;
+            /** Its name. */
+            name: string;
+            /**
+             * What the person may do: a fixed set of scopes, see `GET /v1/person/role`.
+             * @example support
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "developer" | "support" | "auditor";
+            /** What it may do. */
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "person:write" | "vault:export" | "event:write")[];
             /** The vault keys that it may use. Omitted: all. */
             keys?: string[];
             /** Whether it sees whole numbers. */
@@ -3944,6 +4135,8 @@ export interface components {
             backwards_compatibility: "v1";
             /** The API credential that signed in, and its rights. Omitted for a password. */
             credential?: components["schemas"]["SignedInCredential"];
+            /** The person who has signed in at the console, and its rights. Omitted for others. */
+            person?: components["schemas"]["SignedInPerson"];
         };
         ChangePassword: {
             /**
@@ -4111,7 +4304,7 @@ export interface components {
              *       "job:read"
              *     ]
              */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "person:write" | "vault:export" | "event:write")[];
             /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked?: boolean;
             /**
@@ -4161,7 +4354,7 @@ export interface components {
              *       "job:read"
              *     ]
              */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "person:write" | "vault:export" | "event:write")[];
             /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked: boolean;
             /**
@@ -4226,7 +4419,7 @@ export interface components {
              *       "job:read"
              *     ]
              */
-            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export" | "event:write")[];
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "person:write" | "vault:export" | "event:write")[];
             /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked: boolean;
             /**
@@ -4276,6 +4469,196 @@ export interface components {
              * @example 24h
              */
             overlap?: string;
+        };
+        /** Who the person is, and what it may do. */
+        PersonInput: {
+            /**
+             * The name of the person, shown in lists and logs.
+             * @example Ada Lovelace
+             */
+            name: string;
+            /**
+             * What the person may do: a fixed set of scopes, see `GET /v1/person/role`.
+             * @example support
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "developer" | "support" | "auditor";
+            /**
+             * The vault keys that the person may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /** Whether the person sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such people. */
+            unmasked?: boolean;
+        };
+        /** A person with a new invitation. */
+        InvitedPerson: {
+            /**
+             * Identifier of the person.
+             * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * The name of the person, shown in lists and logs.
+             * @example Ada Lovelace
+             */
+            name: string;
+            /**
+             * What the person may do: a fixed set of scopes, see `GET /v1/person/role`.
+             * @example support
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "developer" | "support" | "auditor";
+            /**
+             * The vault keys that the person may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /** Whether the person sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such people. */
+            unmasked: boolean;
+            /**
+             * A URL of the console at which the person adds a passkey, once. Only this reply contains it; the vault keeps a digest. Give it to nobody else.
+             * @example https://vault.example/console#/join?token=dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
+             */
+            invitation: string;
+            /**
+             * When the invitation expires.
+             * @example 2026-01-31T12:00:00Z
+             */
+            expires_at: string;
+        };
+        /** A person of the account, who signs in at the console. */
+        Person: {
+            /**
+             * Identifier of the person.
+             * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * The name of the person, shown in lists and logs.
+             * @example Ada Lovelace
+             */
+            name: string;
+            /**
+             * What the person may do: a fixed set of scopes, see `GET /v1/person/role`.
+             * @example support
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "developer" | "support" | "auditor";
+            /**
+             * The vault keys that the person may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /** Whether the person sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such people. */
+            unmasked: boolean;
+            /**
+             * The person signs in with OpenID Connect. Omitted for others.
+             * @constant
+             */
+            oidc?: true;
+            /** Null for a person who has never signed in. */
+            last_seen_at: string | null;
+            /** The passkeys of the person, the oldest first. */
+            passkeys: {
+                /**
+                 * Its identifier.
+                 * @example Zm9vYmFyYmF6cXV4
+                 */
+                id: string;
+                /**
+                 * What its owner calls it.
+                 * @example MacBook
+                 */
+                name: string;
+                /**
+                 * When it was added.
+                 * @example 2026-01-31T12:00:00.123Z
+                 */
+                created_at: string;
+            }[];
+        };
+        /** The oldest first. */
+        PersonList: components["schemas"]["Person"][];
+        /** The roles, those with the most rights first. */
+        RoleList: {
+            /**
+             * What the person may do: a fixed set of scopes, see `GET /v1/person/role`.
+             * @example support
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "developer" | "support" | "auditor";
+            /** What the role may do. */
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "person:write" | "vault:export" | "event:write")[];
+        }[];
+        /** The person who has signed in, and the session. */
+        PersonSelf: {
+            /**
+             * Identifier of the person.
+             * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * The name of the person, shown in lists and logs.
+             * @example Ada Lovelace
+             */
+            name: string;
+            /**
+             * What the person may do: a fixed set of scopes, see `GET /v1/person/role`.
+             * @example support
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "developer" | "support" | "auditor";
+            /**
+             * The vault keys that the person may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /** Whether the person sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such people. */
+            unmasked: boolean;
+            /**
+             * The person signs in with OpenID Connect. Omitted for others.
+             * @constant
+             */
+            oidc?: true;
+            /** Null for a person who has never signed in. */
+            last_seen_at: string | null;
+            /** The passkeys of the person, the oldest first. */
+            passkeys: {
+                /**
+                 * Its identifier.
+                 * @example Zm9vYmFyYmF6cXV4
+                 */
+                id: string;
+                /**
+                 * What its owner calls it.
+                 * @example MacBook
+                 */
+                name: string;
+                /**
+                 * When it was added.
+                 * @example 2026-01-31T12:00:00.123Z
+                 */
+                created_at: string;
+            }[];
+            /**
+             * When the session began.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            signed_in_at: string;
+            /**
+             * When the session ends at the latest.
+             * @example 2026-01-31T12:00:00Z
+             */
+            expires_at: string;
         };
         /** The name of the account, and what it may do. */
         CreateAccount: {
@@ -4414,7 +4797,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "person.create" | "person.change" | "person.invite" | "person.delete" | "person.signin" | "person.passkey.add" | "person.passkey.delete" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -4465,7 +4848,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4488,7 +4871,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4797,6 +5180,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -4910,6 +5295,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -5095,6 +5482,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -5322,6 +5711,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -5494,6 +5885,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -5697,6 +6090,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -5886,6 +6281,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -6053,6 +6450,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -6200,6 +6599,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -6368,6 +6769,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -6530,6 +6933,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -6694,6 +7099,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -6846,6 +7253,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -7055,6 +7464,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -7574,6 +7985,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -7906,6 +8319,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -8088,6 +8503,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -8390,6 +8807,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -8507,6 +8926,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -8643,6 +9064,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -8798,6 +9221,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -8921,6 +9346,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -10212,6 +10639,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -10347,6 +10776,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -10592,6 +11023,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -10726,6 +11159,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -10849,6 +11284,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -10985,6 +11422,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -11230,6 +11669,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -11364,6 +11805,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -11490,6 +11933,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -11609,6 +12054,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -11771,6 +12218,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -11931,6 +12380,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -12076,6 +12527,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -12209,6 +12662,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -12361,6 +12816,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -12518,6 +12975,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `recovery_refused`: These shares do not open this key.
@@ -12671,6 +13130,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -12800,6 +13261,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -12947,6 +13410,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -13080,6 +13545,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -13219,6 +13686,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -13336,6 +13805,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -13456,6 +13927,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -13667,6 +14140,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -13924,6 +14399,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -14166,6 +14643,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -14358,6 +14837,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -14581,6 +15062,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -14802,6 +15285,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -15025,6 +15510,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -15246,6 +15733,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              *
@@ -15469,6 +15958,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
@@ -15673,6 +16164,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -15786,6 +16279,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -15910,6 +16405,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -16051,6 +16548,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -16176,6 +16675,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -16311,6 +16812,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -16430,6 +16933,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -16564,6 +17069,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -16701,6 +17208,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -16835,6 +17344,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -16959,6 +17470,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -17076,6 +17589,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -17196,6 +17711,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -17335,6 +17852,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -17471,6 +17990,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -17605,6 +18126,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -17728,6 +18251,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -17856,6 +18381,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -17991,6 +18518,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -18119,6 +18648,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -18259,6 +18790,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -18404,6 +18937,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -18521,6 +19056,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -18647,6 +19184,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -18784,6 +19323,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -18911,6 +19452,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -19046,6 +19589,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -19164,6 +19709,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -19279,6 +19826,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -19401,6 +19950,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -19508,6 +20059,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -19627,6 +20180,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -19745,7 +20300,11 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
+             *
+             *     `sign_in_again`: This needs a sign-in within the last five minutes.
              */
             403: {
                 headers: {
@@ -19879,6 +20438,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -20002,6 +20563,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -20137,6 +20700,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -20160,6 +20725,1296 @@ export interface operations {
             };
             /** `body_too_large`: The body exceeds the size limit of this route. */
             413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listPeople: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List people */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createPerson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonInput"];
+            };
+        };
+        responses: {
+            /** Invite a person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitedPerson"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `persons_full`: The account has reached its limit of people.
+             *
+             *     `people_unavailable`: Nobody can sign in at this installation with a passkey.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listRoles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List roles */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readPerson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the person.
+                 * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read a person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Person"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changePerson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the person.
+                 * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonInput"];
+            };
+        };
+        responses: {
+            /** Change a person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Person"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deletePerson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the person.
+                 * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete a person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    invitePerson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the person.
+                 * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Invite a person again */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitedPerson"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
+             *
+             *     `people_unavailable`: Nobody can sign in at this installation with a passkey.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deletePasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the person.
+                 * @example pers_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+                /**
+                 * Identifier of the passkey.
+                 * @example Zm9vYmFyYmF6cXV4
+                 */
+                passkey_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Remove a passkey of a person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `person_not_found`: The person does not exist.
+             *
+             *     `passkey_not_found`: The person has no such passkey.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readSelf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read the signed-in person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonSelf"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: {
+                /** Ends all sessions of the person, on all devices. */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Sign out */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -20264,6 +22119,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -20382,6 +22239,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -20517,6 +22376,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -20640,6 +22501,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -20785,6 +22648,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -20919,6 +22784,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -21042,6 +22909,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */
@@ -21167,6 +23036,8 @@ export interface operations {
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
              *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
              *     `account_suspended`: The operator has suspended this account.
              */
             403: {
@@ -21243,7 +23114,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "key.reseal" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "subscription.create" | "subscription.change" | "subscription.delete" | "subscription.test" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "person.create" | "person.change" | "person.invite" | "person.delete" | "person.signin" | "person.passkey.add" | "person.passkey.delete" | "audit.read" | "account.create" | "account.change" | "account.suspend" | "account.resume" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -21327,6 +23198,8 @@ export interface operations {
             };
             /**
              * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
              */

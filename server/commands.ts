@@ -1,5 +1,6 @@
 import { accountCommands } from './account/command.ts';
 import { credentialCommands } from './account/credential/command.ts';
+import { personCommands } from './account/person/command.ts';
 import { auditCommands } from './audit/command.ts';
 import { backupCommand } from './backup/command.ts';
 import { restoreCommand } from './backup/restore-command.ts';
@@ -42,6 +43,7 @@ export async function openForCommand(config: Config): Promise<CommandNeeds> {
 export const COMMANDS: readonly Command<CommandNeeds>[] = [
   ...accountCommands,
   ...credentialCommands,
+  ...personCommands,
   ...jobCommands,
   ...recoveryCommands,
   eraseCommand,

@@ -24,6 +24,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
   account: 'accounts of a platform',
   admin: 'the account',
   credential: 'credentials',
+  person: 'people',
   audit: 'the security log',
 };
 
@@ -41,6 +42,9 @@ const NAMED_MAX = 10;
 /** Where codes occur that no route declares. */
 const OUTSIDE_ROUTES: Partial<Readonly<Record<ErrorCode, string>>> = {
   not_found: 'every other path',
+  invitation_gone: 'the console, where an invitation is accepted',
+  passkey_exists: 'the console, where a passkey is added',
+  passkeys_full: 'the console, where a passkey is added',
   method_not_allowed: 'every other method of a path',
   path_invalid: 'every path, before it is routed',
   connection_closed: 'the log of the server: nobody is left to read the reply',

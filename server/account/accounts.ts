@@ -44,11 +44,11 @@ export class Accounts {
     if (credential === undefined) {
       return shown;
     }
-    const { id, scopes, keys } = credential;
-    return {
-      ...shown,
-      credential: { id, scopes: [...scopes], ...(keys && { keys: [...keys] }), unmasked },
-    };
+    const { id, name, scopes, keys, person } = credential;
+    const rights = { scopes: [...scopes], ...(keys && { keys: [...keys] }), unmasked };
+    return person === undefined
+      ? { ...shown, credential: { id, ...rights } }
+      : { ...shown, person: { id: person.id, name, role: person.role, ...rights } };
   }
 
   /** Replaces the caller's password, generated if omitted. Rejects with `password_changed` or `too_many_changes`. */

@@ -3,6 +3,7 @@ import { countCharacters } from '../domain/text/identifiers.ts';
 import { ALGORITHM, Identifier } from '../schema/common.ts';
 import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 import { Scope } from './credential/schema.ts';
+import { Role } from './person/schema.ts';
 
 const SignedInCredential = Type.Object(
   {
@@ -19,6 +20,23 @@ const SignedInCredential = Type.Object(
   },
 );
 
+const WhoPerson = Type.Object(
+  {
+    id: Type.String({ description: 'Its identifier.' }),
+    name: Type.String({ description: 'Its name.' }),
+    role: Role,
+    scopes: Type.Array(Scope, { description: 'What it may do.' }),
+    keys: Type.Optional(
+      Type.Array(Type.String(), { description: 'The vault keys that it may use. Omitted: all.' }),
+    ),
+    unmasked: Type.Boolean({ description: 'Whether it sees whole numbers.' }),
+  },
+  {
+    $id: 'SignedInPerson',
+    description: 'The person who has signed in at the console, and its rights. Omitted for others.',
+  },
+);
+
 export const WhoAmI = Type.Object(
   {
     user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
@@ -30,6 +48,7 @@ export const WhoAmI = Type.Object(
       description: 'The version of the API that the server is compatible with.',
     }),
     credential: Type.Optional(SignedInCredential),
+    person: Type.Optional(WhoPerson),
   },
   { $id: 'WhoAmI', description: 'The account of the credentials, and the server.' },
 );

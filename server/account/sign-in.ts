@@ -20,6 +20,7 @@ import {
 } from './credential/sign-in.ts';
 import { hashesOf, type Passwords } from './passwords.ts';
 import type { AccountRecords, KnownAccount } from './records.ts';
+import type { SessionCaller, Sessions } from './session/sessions.ts';
 
 const REMEMBERED_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
@@ -41,8 +42,12 @@ interface SignedIn {
   readonly proof: string | undefined;
 }
 
+/** The caller of a request: what its Authorization header has, or the cookie of a person. */
+export type Caller = HeaderCaller | SessionCaller;
+
 /** The caller of a request, as far as this process remembers the credentials that it sends. */
-export interface Caller {
+interface HeaderCaller {
+  readonly kind: 'header';
   /** Identifies the credentials and the address of the caller. */
   readonly digest: string;
   /** Its Authorization header. */
@@ -51,7 +56,7 @@ export interface Caller {
   readonly verified: Verified | undefined;
 }
 
-/** Signs requests in with the password of an account or an API credential. */
+/** Signs requests in with the password of an account, an API credential or the cookie of a person. */
 export class SignIns {
   /** Successful sign-ins, by a digest of credentials and address that only this process can compute. */
   private readonly verified: Memory<Verified>;
@@ -62,6 +67,7 @@ export class SignIns {
     private readonly records: AccountRecords,
     private readonly passwords: Passwords,
     private readonly credentialSignIn: CredentialSignIn,
+    private readonly sessions: Sessions,
     private readonly attempts: Attempts,
     private readonly audit: Audit,
     private readonly observer: Observer,
@@ -71,13 +77,27 @@ export class SignIns {
   }
 
   /** Finds the caller of a request by its Authorization header. Throws `unauthenticated` for a missing or malformed one. */
-  recall(ip: string, header: Secret<string>): Caller {
+  recall(ip: string, header: Secret<string>): HeaderCaller {
     const digest = this.crypto.digestSecret(ip, header);
     const verified = this.verified.get(digest);
     if (verified === undefined) {
       this.crypto.passTo(header, readCredentials);
     }
-    return { digest, header, verified };
+    return { kind: 'header', digest, header, verified };
+  }
+
+  /** Returns the id of the account that a caller was signed in to; undefined if nothing is remembered. */
+  aidOf(caller: Caller): string | undefined {
+    if (caller.kind === 'session') {
+      return this.sessions.aidOf(caller);
+    }
+    const { verified } = caller;
+    return verified?.kind === 'credential' ? verified.name.aid : verified?.aid;
+  }
+
+  /** The caller with the token of a session. */
+  recallSession(token: string, isPoll: boolean): SessionCaller {
+    return this.sessions.callerOf(token, isPoll);
   }
 
   /**
@@ -87,27 +107,14 @@ export class SignIns {
    */
   async signIn(ctx: RequestContext, caller: Caller): Promise<AccountContext> {
     const { observer } = this;
-    const { digest, header } = caller;
-    // A long body is received after a verification, which is remembered.
-    const verified = caller.verified ?? this.verified.get(digest);
-    let signedIn: AccountContext | undefined;
+    let signedIn: AccountContext;
     try {
-      if (verified !== undefined) {
-        const known = await observer.step('sign_in', () => this.read(verified));
-        if (known !== undefined && this.isRightNow(known, verified)) {
-          observer.count('sign_in', 'cached');
-          ctx.signInProof = verified.kind === 'password' ? verified.phc : undefined;
-          signedIn = actFor(ctx, known.account);
-        }
-      }
-      if (signedIn === undefined) {
-        const credentials = this.crypto.passTo(header, readCredentials);
-        const { known, proof } = await observer.step('sign_in', () =>
-          this.verifyOnce(ctx, credentials, digest),
-        );
-        observer.count('sign_in', 'verified');
-        ctx.signInProof = proof;
-        signedIn = actFor(ctx, known.account);
+      if (caller.kind === 'session') {
+        const account = await observer.step('sign_in', () => this.sessions.signIn(ctx, caller));
+        observer.count('sign_in', 'session');
+        signedIn = actFor(ctx, account);
+      } else {
+        signedIn = (await this.signInAgain(ctx, caller)) ?? (await this.signInAnew(ctx, caller));
       }
     } catch (error) {
       observer.count('sign_in', failureOf(error));
@@ -117,6 +124,29 @@ export class SignIns {
       throw new VaultError('account_suspended');
     }
     return signedIn;
+  }
+
+  /** Signs in with credentials that were verified lately; undefined if there are none, or they no longer are right. */
+  private async signInAgain(ctx: RequestContext, caller: HeaderCaller): Promise<AccountContext | undefined> {
+    // A long body is received after a verification, which is remembered.
+    const verified = caller.verified ?? this.verified.get(caller.digest);
+    const known = verified && (await this.observer.step('sign_in', () => this.read(verified)));
+    if (known === undefined || verified === undefined || !this.isRightNow(known, verified)) {
+      return undefined;
+    }
+    this.observer.count('sign_in', 'cached');
+    ctx.signInProof = verified.kind === 'password' ? verified.phc : undefined;
+    return actFor(ctx, known.account);
+  }
+
+  private async signInAnew(ctx: RequestContext, { digest, header }: HeaderCaller): Promise<AccountContext> {
+    const credentials = this.crypto.passTo(header, readCredentials);
+    const { known, proof } = await this.observer.step('sign_in', () =>
+      this.verifyOnce(ctx, credentials, digest),
+    );
+    this.observer.count('sign_in', 'verified');
+    ctx.signInProof = proof;
+    return actFor(ctx, known.account);
   }
 
   private read(verified: Verified): Promise<KnownAccount | SignedInAccount | undefined> {
@@ -209,11 +239,6 @@ export class SignIns {
       this.audit.recordSoon(owner.then((known) => entryOf(ctx, name, known, outcome)));
     }
   }
-}
-
-/** Returns the id of the account that a caller was signed in to; undefined if nothing is remembered. */
-export function aidOf({ verified }: Caller): string | undefined {
-  return verified?.kind === 'credential' ? verified.name.aid : verified?.aid;
 }
 
 /** Returns the entry of a sign-in; one under an unknown name is in the operator's log. */

@@ -208,13 +208,14 @@ async function finish(
 }
 
 /**
- * Removes endpoints and credentials that were deleted during the backup: they were copied before, and the security log,
+ * Removes endpoints, credentials and people that were deleted during the backup: they were copied before, and the security log,
  * which is copied after them, contains their end.
  */
 async function removeEnded({ crypto, services, stores }: System, aid: string): Promise<void> {
   const { endpointStore } = stores;
   const { gone } = await services.rollbacks.readLoggedStates(aid);
   await services.credentials.removeStates(aid, gone);
+  await services.persons.removeStates(aid, gone);
   for (const entry of gone.size === 0 ? [] : await endpointStore.entries(aid)) {
     const stored = await endpointStore.read(entry.id);
     const place = { aid, id: entry.id };

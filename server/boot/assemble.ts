@@ -4,9 +4,14 @@ import { Credentials } from '../account/credential/credentials.ts';
 import { CredentialSignIn } from '../account/credential/sign-in.ts';
 import { CredentialStore } from '../account/credential/store.ts';
 import { Passwords } from '../account/passwords.ts';
+import { Persons } from '../account/person/persons.ts';
+import { PersonRecords } from '../account/person/records.ts';
+import { PersonStore } from '../account/person/store.ts';
 import { Platform } from '../account/platform.ts';
 import { AccountPreferences } from '../account/preferences.ts';
 import { type AccountInfo, AccountRecords } from '../account/records.ts';
+import { Sessions } from '../account/session/sessions.ts';
+import { SessionStore } from '../account/session/store.ts';
 import { SignIns } from '../account/sign-in.ts';
 import { AccountStore } from '../account/store.ts';
 import { Audit } from '../audit/audit.ts';
@@ -206,12 +211,14 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const jobStore = new JobStore(redis);
   const keyStore = new KeyStore(redis, buckets, isStreamed);
   const limitStore = new LimitStore(redis);
+  const personStore = new PersonStore(redis);
   const readingStore = new ReadingStore(redis);
   const recordStore = new RecordStore(redis);
   const rewriteStore = new RewriteStore(redis);
   const ruleStore = new NamedStore(redis, redisKeys.rules);
   const sealingStore = new SealingStore(redis);
   const serverStore = new ServerStore(redis);
+  const sessionStore = new SessionStore(redis);
   const sinkStore = new SinkStore(redis);
   const surveyStore = new SurveyStore(redis);
   const usageStore = new UsageStore(redis);
@@ -236,8 +243,49 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Accounts and credentials.
   const accountRecords = new AccountRecords(accountStore, auditStore, crypto, audit, now, randomId);
   const passwords = new Passwords(crypto, accountRecords, () => roots.wantedPepper(), now);
-  const credentialSignIn = new CredentialSignIn(credentialStore, crypto, accountRecords, audit, now);
-  const credentials = new Credentials(credentialStore, crypto, limiter, credentialSignIn, randomId, now);
+  const personRecords = new PersonRecords(personStore, crypto, now);
+  const sessions = new Sessions(
+    sessionStore,
+    personStore,
+    personRecords,
+    accountRecords,
+    crypto,
+    audit,
+    settings.people,
+    observer,
+    recordEvent,
+    now,
+  );
+  const credentialSignIn = new CredentialSignIn(
+    credentialStore,
+    crypto,
+    accountRecords,
+    personRecords,
+    audit,
+    now,
+  );
+  const credentials = new Credentials(
+    credentialStore,
+    crypto,
+    limiter,
+    credentialSignIn,
+    personRecords,
+    sessions,
+    randomId,
+    now,
+  );
+  const persons = new Persons(
+    personStore,
+    personRecords,
+    accountRecords,
+    credentials,
+    crypto,
+    limiter,
+    audit,
+    settings.people,
+    randomId,
+    now,
+  );
   const accounts = new Accounts(
     accountStore,
     limitStore,
@@ -254,6 +302,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     accountRecords,
     passwords,
     credentialSignIn,
+    sessions,
     attempts,
     audit,
     observer,
@@ -263,7 +312,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const receivers = new Receivers(eventStore, crypto, credentials, recordEvent, random, now);
+  const receivers = new Receivers(eventStore, crypto, credentials, personRecords, recordEvent, random, now);
   const watchedKeys = new WatchedKeys(eventStore, receivers);
   const resealStore = new ResealStore(redis);
   const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding, resealStore, watchedKeys];
@@ -628,6 +677,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       idempotency,
       inbounds,
       inboundUses,
+      persons,
       platform,
     },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
@@ -636,6 +686,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       rootRotation,
       rules,
       sealingKeys,
+      sessions,
       signIns,
       storeBatches,
       subscriptions,

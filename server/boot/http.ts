@@ -1,5 +1,6 @@
 import type { FormBundles } from '../../forms/build.ts';
 import { type Config, publicUrl } from '../config/config.ts';
+import { peopleOf } from '../config/people.ts';
 import { StartError } from '../core/errors.ts';
 import { FormPages } from '../form/pages/render.ts';
 import type { HttpConfig, HttpDeps } from '../http/deps.ts';
@@ -23,6 +24,7 @@ export function httpConfigOf(config: Config): HttpConfig {
   const { formsUrl, trustedProxies, refuseUnknown, tls } = config;
   return {
     ...{ publicUrl: publicUrl(config), formsUrl, trustedProxies, refuseUnknown },
+    people: peopleOf(config),
     tls: tls !== undefined,
     hasAdmin: config.admin !== undefined,
     bodyTimeoutMs: BODY_TIMEOUT_MS,

@@ -1,5 +1,6 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
+import { peopleOf } from '../config/people.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
 import type { AuditSink, ServiceSettings } from '../core/settings.ts';
 import type { RedisLink } from '../redis/client.ts';
@@ -62,5 +63,6 @@ export function settingsOf(config: Config): ServiceSettings {
     sadAfterProxy: sadRetention.kind === 'after_proxy_success',
     auditRetentionMs: auditRetention === 'forever' ? 0 : auditRetention,
     jobRetentionMs: jobRetention === 'forever' ? 0 : jobRetention,
+    people: peopleOf(config),
   };
 }

@@ -2,10 +2,14 @@ import { Type } from '@sinclair/typebox';
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
 import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
+import type { Persons } from '../account/person/persons.ts';
+import { PERSON_ROUTES } from '../account/person/routes.ts';
 import type { Platform } from '../account/platform.ts';
 import { PLATFORM_ROUTES } from '../account/platform-routes.ts';
 import type { AccountPreferences } from '../account/preferences.ts';
 import { ACCOUNT_ROUTES } from '../account/routes.ts';
+import { SESSION_ROUTES } from '../account/session/routes.ts';
+import type { Sessions } from '../account/session/sessions.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AuditListing } from '../audit/listing.ts';
 import { AUDIT_ROUTES } from '../audit/routes.ts';
@@ -100,6 +104,8 @@ export interface RouteServices {
   readonly subscriptions: Subscriptions;
   readonly accounts: Accounts;
   readonly credentials: Credentials;
+  readonly persons: Persons;
+  readonly sessions: Sessions;
   readonly platform: Platform;
   readonly limiter: Limiter;
   readonly auditListing: AuditListing;
@@ -131,6 +137,8 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...EXPIRING_ROUTES,
   ...COMPLIANCE_ROUTES,
   ...CREDENTIAL_ROUTES,
+  ...PERSON_ROUTES,
+  ...SESSION_ROUTES,
   ...PLATFORM_ROUTES,
   ...AUDIT_ROUTES,
 ];

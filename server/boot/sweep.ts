@@ -1,5 +1,6 @@
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
+import type { Persons } from '../account/person/persons.ts';
 import type { AccountInfo, AccountRecords } from '../account/records.ts';
 import type { AccountStore } from '../account/store.ts';
 import type { AuditCheckpoints } from '../audit/checkpoints.ts';
@@ -44,6 +45,7 @@ interface Needs {
   readonly keys: Keys;
   readonly logHeads: LogHeads;
   readonly metering: Metering;
+  readonly persons: Persons;
   readonly subscriptions: Subscriptions;
   readonly usage: UsageReports;
 }
@@ -115,6 +117,7 @@ export async function sweep(needs: Needs): Promise<void> {
       (aid: string) => needs.subscriptions.sweep(aid),
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(needs, aid)),
+    () => needs.persons.sweep(aids),
     () => needs.credentials.sweep(),
     () => needs.auditRetention.sweep(aids),
     () => needs.auditCheckpoints.catchUp(),

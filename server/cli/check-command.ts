@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Config } from '../config/config.ts';
+import { peopleOf } from '../config/people.ts';
 import { DAY_MS } from '../core/clock.ts';
 import { certificatesIn } from '../core/pem.ts';
 import { defineCommand } from './command.ts';
@@ -41,7 +42,11 @@ export const checkCommand = defineCommand({
     'Reads the settings and their files as a start does, and prints a line for each error (exit code 1) or warning; opens and changes nothing.',
   opens: 'config',
   async run(_call, config) {
-    const warnings = warningsOf(config, Date.now());
+    const { flaw } = peopleOf(config);
+    const warnings = [
+      ...warningsOf(config, Date.now()),
+      ...(flaw === undefined ? [] : [`warning: nobody can sign in with a passkey: ${flaw}`]),
+    ];
     const verdict = `The settings are complete (${config.env}).`;
     return { data: { ok: true, warnings }, shown: [...warnings, verdict].join('\n') };
   },

@@ -277,13 +277,14 @@ function isBlocked(url: string): boolean {
 /** Reports URLs of plain HTTP where the server has TLS, or where forms under HTTPS would call them in vain. */
 function checkUrls(
   reader: SettingReader,
-  { publicUrl: own, formsUrl, stagingUrl, tlsCert }: SettingValues,
+  { publicUrl: own, formsUrl, stagingUrl, consoleUrl, tlsCert }: SettingValues,
 ): void {
   const hasTls = tlsCert !== undefined;
   const isSecure = hasTls || [own, formsUrl].some((url) => url?.startsWith('https:'));
   for (const [name, url] of [
     ['VAULT_PUBLIC_URL', own],
     ['VAULT_FORMS_URL', formsUrl],
+    ['VAULT_CONSOLE_URL', consoleUrl],
   ] as const) {
     if (hasTls && url?.startsWith('http:')) {
       reader.report(name, 'must begin with https://: with VAULT_TLS_CERT_FILE the server has no plain HTTP');

@@ -99,6 +99,10 @@ export const SETTINGS = {
   formsUrl: optional('VAULT_FORMS_URL', parseOrigin),
   /** The public URL of the server that forms use with `testing=true`; undefined: this server. */
   stagingUrl: optional('VAULT_STAGING_URL', parseOrigin),
+  /** The origin of the console, at which people sign in; undefined: the public URL, unless there is a second listener. */
+  consoleUrl: optional('VAULT_CONSOLE_URL', parseOrigin),
+  /** False: no passwords and API credentials from browsers. */
+  consolePassword: withDefault('VAULT_CONSOLE_PASSWORD', parseBoolean, 'true'),
   redisUrl: secret('VAULT_REDIS_URL', parseRedisUrl, showRedis),
   redisCa: optional('VAULT_REDIS_CA_FILE', parseCertificates),
   redisCert: optional('VAULT_REDIS_CERT_FILE', parseOwnCertificates),

@@ -221,6 +221,22 @@ export const ERRORS = defineErrors({
     advice:
       'Ask the operator of the vault. Nothing is lost: accepted requests and webhooks wait, and everything goes on when the account is resumed.',
   },
+  cross_site: {
+    status: 403,
+    text: 'The session of a person only counts for requests of the console itself, and this one may come from another site.',
+    advice:
+      'Use the console at the address that the operator has set, or an API credential in a program: the cookie of a session is no credential for scripts. The request had no effect.',
+  },
+  sign_in_again: {
+    status: 403,
+    text: 'This needs a sign-in within the last five minutes.',
+    advice: 'Sign in again, and repeat the request. It had no effect.',
+  },
+  invitation_gone: {
+    status: 403,
+    text: 'The invitation was used, has expired, was replaced by a newer one, or never existed.',
+    advice: 'Ask whoever has invited you for a new one. An invitation can be used once, within 24 hours.',
+  },
   endpoint_refused: {
     status: 403,
     text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret, X-Vault-Retrieve-Secret or Authorization is missing or wrong.',
@@ -306,6 +322,16 @@ export const ERRORS = defineErrors({
     status: 404,
     text: 'The credential does not exist.',
     advice: 'Check the id; `GET /v1/credential` lists all credentials of the account.',
+  },
+  person_not_found: {
+    status: 404,
+    text: 'The person does not exist.',
+    advice: 'Check the id; `GET /v1/person` lists all people of the account.',
+  },
+  passkey_not_found: {
+    status: 404,
+    text: 'The person has no such passkey.',
+    advice: 'Check the id; `GET /v1/person/{id}` lists the passkeys of a person.',
   },
   account_not_found: {
     status: 404,
@@ -402,6 +428,33 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'The account has reached its limit of credentials.',
     advice: 'Delete credentials that you no longer need, or let them expire with `expires_in`.',
+  },
+  persons_full: {
+    status: 409,
+    text: 'The account has reached its limit of people.',
+    advice: 'Delete people who no longer need access.',
+  },
+  passkeys_full: {
+    status: 409,
+    text: 'The person has reached the limit of passkeys.',
+    advice: 'Remove a passkey that is no longer used, and add the new one again.',
+  },
+  passkey_exists: {
+    status: 409,
+    text: 'This passkey is registered already.',
+    advice: 'Sign in with it, or choose another device or security key.',
+  },
+  people_unavailable: {
+    status: 409,
+    text: 'Nobody can sign in at this installation with a passkey.',
+    advice:
+      'The operator sets `VAULT_CONSOLE_URL` to the address of the console: HTTPS with a host name, or `http://localhost`, and no `VAULT_FORMS_URL` at that host or below it. The start of the server says what is wrong.',
+  },
+  person_of_provider: {
+    status: 409,
+    text: 'The person signs in with OpenID Connect alone, and the provider decides about the role.',
+    advice:
+      'Change the role, or who may sign in, at the provider or in `VAULT_OIDC_ROLES`. `keys` and `unmasked` can be set here.',
   },
   forms_full: {
     status: 409,

@@ -24,6 +24,7 @@ export const SCOPES = [
   'usage:read',
   'preference:write',
   'credential:write',
+  'person:write',
   'vault:export',
   'event:write',
 ] as const;

@@ -1,5 +1,15 @@
 import type { Secret } from './secret.ts';
 
+/** How people sign in at the console. */
+export interface PeopleSettings {
+  /** The origin of the console, to which their cookies belong; undefined: unknown, and nobody can sign in. */
+  readonly consoleUrl: string | undefined;
+  /** Why no passkey can belong to its host, as the end of a sentence; undefined if they can. */
+  readonly flaw: string | undefined;
+  /** False: in browsers people sign in, and passwords and API credentials do not. */
+  readonly hasPasswords: boolean;
+}
+
 export interface ServiceSettings {
   readonly environment: 'staging' | 'production';
   /** The version of the server that `whoami` reports. */
@@ -26,6 +36,7 @@ export interface ServiceSettings {
   readonly auditRetentionMs: number;
   /** The retention of ended jobs, ms; 0 = for ever. */
   readonly jobRetentionMs: number;
+  readonly people: PeopleSettings;
 }
 
 /** Unit prices as decimal strings, by billable operation; `default` is for all others. */

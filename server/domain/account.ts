@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Scope } from '../core/scopes.ts';
 import { isWithinHosts, isWithinRanges } from './text/network.ts';
 
@@ -21,9 +22,35 @@ export function credentialIdOf(random: string): string {
   return `${ID_PREFIX}${random}`;
 }
 
+const PERSON_ID = /^pers_[A-Za-z0-9_-]{22}$/;
+
+export function isPersonId(text: string): boolean {
+  return PERSON_ID.test(text);
+}
+
+export function personIdOf(random: string): string {
+  return `pers_${random}`;
+}
+
 /** Name of a credential's state in the audit log: 32 hex digits of the digest of its newest secret. */
 export function stateOfSecret(digest: string): string {
   return Buffer.from(digest, 'base64url').toString('hex').slice(0, 32);
+}
+
+/** What of a person's record changes with its rights and its ways to sign in. */
+export interface PersonState {
+  readonly role: string;
+  readonly keys?: readonly string[];
+  readonly unmasked: boolean;
+  readonly epoch: number;
+  readonly passkeys: readonly { readonly id: string }[];
+  readonly invitation?: { readonly digest: string };
+}
+
+/** Name of a person's state in the audit log: 32 hex digits of a digest. */
+export function stateOfPerson({ role, keys, unmasked, epoch, passkeys, invitation }: PersonState): string {
+  const state = [role, keys, unmasked, epoch, passkeys.map(({ id }) => id), invitation?.digest];
+  return createHash('sha256').update(JSON.stringify(state)).digest('hex').slice(0, 32);
 }
 
 /** Limits of a credential. Times are ms since 1970. */

@@ -14,6 +14,7 @@ import {
 import type { Crypto } from '../crypto/client.ts';
 import { sourceOf } from '../domain/text/network.ts';
 import { formatExpiry } from '../domain/text/time.ts';
+import { actorOfId } from '../request/context.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import { type Announced, eventIdOf, type LiveSubscription, mayShow, type Receivers } from './receivers.ts';
@@ -338,7 +339,7 @@ function itemEventOf(change: ItemChange, user: string): Announced {
     what === 'expired'
       ? 'vault'
       : credential !== ''
-        ? `credential/${credential}`
+        ? actorOfId(credential)
         : endpoint !== ''
           ? `endpoint/${endpoint}`
           : undefined;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Credentials } from '../account/credential/credentials.ts';
+import type { PersonRecords } from '../account/person/records.ts';
 import { Memory } from '../core/cache.ts';
 import type { Clock, RandomFraction } from '../core/clock.ts';
 import { recover, withRetries } from '../core/concurrency.ts';
@@ -24,7 +25,7 @@ const ANNOUNCED = 'announced event';
 export interface SubscriptionRecord {
   /** The name of its account. */
   readonly account: string;
-  /** The id of the credential that made it; undefined for the account's password. */
+  /** The id of the credential that made it, `person/ID` for a person; undefined for the account's password. */
   readonly maker?: string | undefined;
   readonly url: string;
   readonly secret?: string | undefined;
@@ -68,6 +69,7 @@ export class Receivers {
     private readonly store: EventStore,
     private readonly crypto: Crypto,
     private readonly credentials: Credentials,
+    private readonly persons: PersonRecords,
     private readonly recordEvent: RecordEvent,
     private readonly random: RandomFraction,
     private readonly now: Clock,
@@ -210,10 +212,21 @@ export class Receivers {
     if (opened.maker === undefined) {
       return { ...opened, id, keys: undefined };
     }
-    const maker = await recover(this.credentials.read(aid, opened.maker), 'credential_not_found', undefined);
+    const maker = await this.readMaker(aid, opened.maker);
     const hasEnded =
       maker === undefined || (maker.expires_at !== undefined && Date.parse(maker.expires_at) <= this.now());
     return hasEnded ? undefined : { ...opened, id, keys: maker.keys };
+  }
+
+  /** Reads the credential or the person that has made a subscription; undefined if it is gone. */
+  private async readMaker(
+    aid: string,
+    maker: string,
+  ): Promise<{ readonly keys?: readonly string[]; readonly expires_at?: string } | undefined> {
+    const [, person] = /^person\/(.*)$/.exec(maker) ?? [];
+    return person === undefined
+      ? recover(this.credentials.read(aid, maker), 'credential_not_found', undefined)
+      : (await this.persons.find({ aid, id: person }))?.record;
   }
 }
 

@@ -1,5 +1,5 @@
 import { peek } from 'bun';
-import { aidOf, type Caller } from '../account/sign-in.ts';
+import type { Caller } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
 import { networkOf } from '../domain/text/network.ts';
 import { BodyHold, declaredLength, hasLongBody, isLong } from './body-hold.ts';
@@ -55,13 +55,14 @@ export function receiveBody(
   if (length !== 0 && ctx.request.headers.has('content-encoding')) {
     throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
   }
-  if (caller?.verified === undefined && length !== 0) {
+  const owner = caller && deps.signIns.aidOf(caller);
+  if (owner === undefined && length !== 0) {
     ctx.held = new BodyHold(deps.limiter, networkOf(ctx.ip), length ?? 0);
     if (caller !== undefined && length !== undefined && isLong(length)) {
       return receiveLongBody(bytesMax, ctx, length, caller, deps);
     }
   }
-  return readBody(bytesMax, ctx, length, caller && aidOf(caller), deps);
+  return readBody(bytesMax, ctx, length, owner, deps);
 }
 
 async function receiveLongBody(

@@ -1,16 +1,23 @@
+import { readSessionCookie } from '../account/session/cookie.ts';
 import type { Caller } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import type { HttpContext } from './context.ts';
-import type { HttpDeps } from './deps.ts';
+import type { HttpConfig, HttpDeps } from './deps.ts';
+import type { RouteShape } from './route.ts';
 
-/** True for the `Origin` of the request itself, with either scheme, or of the public URL. */
-function isOwnOrigin(origin: string, { url }: Request, publicUrl: string): boolean {
+/** Routes that send something to third parties with any method. */
+const SENDS = /^\/v1\/(?:relay|proxy)(?:\/|$)/;
+
+/** True for the `Origin` of the request itself, with either scheme, of the public URL or of the console. */
+function isOwnOrigin(origin: string, { url }: Request, { publicUrl, people }: HttpConfig): boolean {
   const parsed = URL.parse(origin);
   return (
     parsed !== null &&
     /^https?:$/.test(parsed.protocol) &&
-    (parsed.host === new URL(url).host || parsed.origin === new URL(publicUrl).origin)
+    (parsed.host === new URL(url).host ||
+      parsed.origin === new URL(publicUrl).origin ||
+      parsed.origin === people.consoleUrl)
   );
 }
 
@@ -19,23 +26,76 @@ function isOwnOrigin(origin: string, { url }: Request, publicUrl: string): boole
  * browser that sends no `Sec-Fetch-Site`, as over plain HTTP, is recognized by its `Origin`; `null` is another site. Other
  * clients send neither.
  */
-function rejectOtherSites(request: Request, publicUrl: string): void {
+function rejectOtherSites(request: Request, http: HttpConfig): void {
   const site = request.headers.get('sec-fetch-site');
-  const origin = site === null ? request.headers.get('origin') : null;
+  const origin = request.headers.get('origin');
+  const isOfConsole = origin !== null && origin === http.people.consoleUrl;
   if (
-    site === 'cross-site' ||
-    site === 'same-site' ||
-    (origin !== null && !isOwnOrigin(origin, request, publicUrl))
+    ((site === 'cross-site' || site === 'same-site') && !isOfConsole) ||
+    (site === null && origin !== null && !isOwnOrigin(origin, request, http))
   ) {
     throw new VaultError('not_allowed');
   }
 }
 
+/** Rejects credentials that a person has typed into a browser, where the operator wants people to sign in. */
+function rejectTyped(request: Request, { people }: HttpConfig): void {
+  const site = request.headers.get('sec-fetch-site');
+  if (!people.hasPasswords && (site === 'same-origin' || site === 'none')) {
+    const expected = 'is not taken from browsers here: sign in at the console as a person';
+    throw new VaultError('not_allowed', { field: 'header.Authorization', expected });
+  }
+}
+
+/**
+ * Tells whether the cookie of a session counts: for requests of the console, and for reading also where a browser does not say that
+ * another site has caused the request. Reading through the relay or the proxy sends something, and is no reading.
+ */
+function countsCookie({ headers, method }: Request, { path }: RouteShape, { people }: HttpConfig): boolean {
+  const site = headers.get('sec-fetch-site');
+  if (site === 'same-origin' || headers.get('origin') === people.consoleUrl) {
+    return true;
+  }
+  return isReading(method, path) && (site === null || site === 'none');
+}
+
+function isReading(method: string, path: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && !SENDS.test(path);
+}
+
+/** Finds the session of a request without an `Authorization`; undefined if it has none that counts. */
+function recallSession(
+  { request }: HttpContext,
+  route: RouteShape,
+  { http, signIns }: HttpDeps,
+): Caller | undefined {
+  const { headers, method } = request;
+  const cookies = http.people.consoleUrl === undefined ? null : headers.get('cookie');
+  const token = cookies === null ? undefined : readSessionCookie(http.people.consoleUrl ?? '', cookies);
+  if (token === undefined) {
+    return undefined;
+  }
+  if (countsCookie(request, route, http)) {
+    return signIns.recallSession(token, headers.get('x-vault-poll') === '1');
+  }
+  if (!isReading(method, route.path)) {
+    throw new VaultError('cross_site');
+  }
+  return undefined;
+}
+
 /** Finds the caller of a request before its body is read. Rejects other sites, and missing or malformed credentials. */
-export function recallCaller(ctx: HttpContext, { http, signIns }: HttpDeps): Caller {
+export function recallCaller(ctx: HttpContext, route: RouteShape, deps: HttpDeps): Caller {
   const { request } = ctx;
-  rejectOtherSites(request, http.publicUrl);
-  const caller = signIns.recall(ctx.ip, new Secret(request.headers.get('authorization') ?? ''));
+  const header = request.headers.get('authorization');
+  const session = header === null ? recallSession(ctx, route, deps) : undefined;
+  if (session !== undefined) {
+    ctx.hasCredentials = true;
+    return session;
+  }
+  rejectOtherSites(request, deps.http);
+  const caller = deps.signIns.recall(ctx.ip, new Secret(header ?? ''));
+  rejectTyped(request, deps.http);
   ctx.hasCredentials = true;
   return caller;
 }

@@ -147,6 +147,7 @@ export function reportBrokenReply(ctx: HttpContext, error: unknown, deps: HttpDe
 export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps): Response {
   const { request, requestId, route, account, credentialId, hasCredentials, code, field, span } = ctx;
   const { status } = response;
+  const person = account?.credential?.person?.id;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
     response.headers.set('Connection', 'close');
   }
@@ -167,7 +168,8 @@ export function endRequest(ctx: HttpContext, response: Response, deps: HttpDeps)
     ms: Math.round(elapsedMs * 1000) / 1000,
     // The operator has no name of an account.
     account: (hasCredentials && account?.name) || undefined,
-    credential: credentialId,
+    credential: person === undefined ? credentialId : undefined,
+    person,
     code,
     field,
   });

@@ -1,5 +1,6 @@
 import type { SignIns } from '../account/sign-in.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { PeopleSettings } from '../core/settings.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Rates } from '../limits/rates.ts';
 import type { Metering } from '../request/metering.ts';
@@ -16,6 +17,8 @@ export interface HttpConfig {
   readonly hasAdmin?: boolean;
   /** The origin of the separate host for hosted forms. */
   readonly formsUrl?: string | undefined;
+  /** How people sign in. */
+  readonly people: PeopleSettings;
   /** CIDRs whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   /** True if unknown parameters and members are errors, on routes that need an account. */

@@ -69,7 +69,7 @@ async function respond(
       await sourceRate;
     }
     const length = lengthOf(route, ctx.request);
-    const caller = route.auth === 'basic' ? recallCaller(ctx, deps) : undefined;
+    const caller = route.auth === 'basic' ? recallCaller(ctx, route, deps) : undefined;
     let bytes: Uint8Array | undefined;
     if (body.kind !== 'none') {
       bytes = await receiveBody(body.bytesMax, ctx, length, caller, deps);

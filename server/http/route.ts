@@ -24,6 +24,7 @@ export type Noun =
   | 'admin'
   | 'account'
   | 'credential'
+  | 'person'
   | 'audit';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
@@ -241,6 +242,7 @@ const BASIC_AUTH: readonly ErrorCode[] = [
   'unauthenticated',
   'too_many_failures',
   'not_allowed',
+  'cross_site',
   'account_suspended',
   'record_rolled_back',
   'integrity_failed',

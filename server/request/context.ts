@@ -2,11 +2,25 @@ import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
 import type { ActorParams, RequestOrigin } from '../../workers/jobs/vault/jobs.ts';
 import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
+import type { Role } from '../core/roles.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { UseRate } from '../limits/store.ts';
 
-/** The rights of an API credential, within the account's own limits. Shared by many requests and never changed. */
+/** A person who has signed in, and the session. Times are ms since 1970. */
+export interface SignedInPerson {
+  readonly id: string;
+  readonly role: Role;
+  /** The digest of the session's token. */
+  readonly session: string;
+  /** The id of the passkey that was used; undefined for another way. */
+  readonly passkeyId: string | undefined;
+  readonly signedInMs: number;
+  readonly expiresAtMs: number;
+}
+
+/** The rights of an API credential or a person, within the account's own limits. Shared by many requests and never changed. */
 export interface CredentialRights {
+  /** The id of the credential; `person/ID` for a person. */
   readonly id: string;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
@@ -18,6 +32,10 @@ export interface CredentialRights {
   readonly hosts: readonly string[] | undefined;
   /** When it ends, milliseconds since 1970; `Infinity` if it does not. */
   readonly expiresAtMs: number;
+  /** The id of the person whose rights it cannot exceed: the person itself, or the one who has made the credential. */
+  readonly owner?: string | undefined;
+  /** The session that acts; undefined for a credential. */
+  readonly person?: SignedInPerson | undefined;
 }
 
 /** Preferences that change the behaviour of the vault: those that the account has set, and the defaults of the others. */
@@ -47,7 +65,7 @@ export interface Account {
   readonly rate?: UseRate | undefined;
   /** True while the operator refuses its requests. */
   readonly isSuspended?: boolean;
-  /** The API credential that acts for it; undefined if its password was used. */
+  /** The API credential or the person that acts for it; undefined if its password was used. */
   readonly credential?: CredentialRights | undefined;
 }
 
@@ -58,10 +76,15 @@ export function isOperator({ aid }: { readonly aid: string }): boolean {
 
 /** The name of the caller in the security log and in jobs. */
 export function actorNameOf({ name, credential }: Account): string {
-  return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
+  return credential === undefined ? `account/${name}` : actorOfId(credential.id);
 }
 
-/** The owner of reusable connections to third parties: an API credential of an account, or its password. */
+/** The name of an API credential or a person, which is `person/ID`, in the security log. */
+export function actorOfId(id: string): string {
+  return id.startsWith('person/') ? id : `credential/${id}`;
+}
+
+/** The owner of reusable connections to third parties: an API credential or a person of an account, or its password. */
 export function senderOf(aid: string, credentialId: string | undefined): string {
   return credentialId === undefined ? aid : `${aid}/${credentialId}`;
 }

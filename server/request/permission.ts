@@ -5,7 +5,7 @@ import { needsReveal } from '../domain/connection/connection.ts';
 import type { Sight } from '../domain/relay/sight.ts';
 import { isInRanges } from '../domain/text/network.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
-import type { Account } from './context.ts';
+import type { Account, SignedInPerson } from './context.ts';
 
 /** Returns the error for an action outside of a credential's rights; `missing` names the missing right. */
 export function outsideScope(missing: string, scope?: Scope): VaultError {
@@ -59,6 +59,15 @@ export function requireUnmasked({ credential, unmasked }: Account): void {
   if (!unmasked) {
     throw credential === undefined ? new VaultError('not_allowed') : outsideScope('unmasked output');
   }
+}
+
+/** Returns the person who acts. Rejects a caller that is none with `not_allowed`. */
+export function personOf({ credential }: Account): SignedInPerson {
+  if (credential?.person === undefined) {
+    const expected = 'must be those of a person who has signed in at the console';
+    throw new VaultError('not_allowed', { field: 'credentials', expected });
+  }
+  return credential.person;
 }
 
 /** True if a caller may decide what others see: the account, or a credential that reads unmasked. See {@link sightOf}. */

@@ -13,6 +13,7 @@ export interface LogLine {
   readonly ms?: number;
   readonly account?: string | undefined;
   readonly credential?: string | undefined;
+  readonly person?: string | undefined;
   readonly code?: ErrorCode | undefined;
   /** The place of the error in a rejected request, such as `query.user`; never a value. */
   readonly field?: string | undefined;

@@ -2,8 +2,13 @@ import type { MeterOperation } from '../core/operations.ts';
 
 /** The counters without a log line, and the possible results. Log events are counted by their names. */
 export interface Counts {
-  /** `cached`: verified without the password hash; `verified`: with it. */
-  readonly sign_in: 'cached' | 'verified' | 'unauthenticated' | 'too_many_failures' | 'failed';
+  /**
+   * `cached`: verified without the password hash; `verified`: with it; `session`: by the cookie of a person, who has signed in with a
+   * `passkey` or by `oidc`.
+   */
+  readonly sign_in:
+    | ('cached' | 'verified' | 'session' | 'passkey' | 'oidc')
+    | ('unauthenticated' | 'too_many_failures' | 'failed');
   /** `warm`: without Argon2id; `cold`: with Argon2id; one of the others follows each `warm_miss`. */
   readonly unlock: 'warm' | 'warm_miss' | 'cold' | 'passphrase_wrong' | 'too_many_failures' | 'failed';
   /** The billable operations, as often as they are billed. */

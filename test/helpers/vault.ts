@@ -21,6 +21,7 @@ import { openRaw, type RedisPlace, startTestRedis, takeTestRedis, targetOf } fro
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
 const ARGON2_DIVISOR = 256;
 const FREE = { currency: 'USD', prices: {}, default: '0' } as const;
+const TEST_PEOPLE = { consoleUrl: 'http://localhost', flaw: undefined, hasPasswords: true } as const;
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
 /** Settings of a test vault. The defaults are those of staging. */
@@ -139,6 +140,7 @@ function serviceSettingsOf({
   sadAfterProxy = false,
   auditRetentionMs = 0,
   jobRetentionMs = 0,
+  people = TEST_PEOPLE,
 }: VaultSettings): ServiceSettings {
   return {
     ...{
@@ -151,6 +153,7 @@ function serviceSettingsOf({
       refuseUnknown: true,
     },
     ...{ warmUnlockSeconds, sadTtlMs, sadRewriteMs, sadAfterProxy, auditRetentionMs, jobRetentionMs },
+    people,
   };
 }
 
@@ -185,9 +188,10 @@ function openSystem(
   });
 }
 
-function httpConfigOf({ trustedProxies = [], formsUrl }: VaultSettings): HttpConfig {
+function httpConfigOf({ trustedProxies = [], formsUrl, people = TEST_PEOPLE }: VaultSettings): HttpConfig {
   return {
     ...{ publicUrl: 'http://localhost', formsUrl, trustedProxies, refuseUnknown: true },
+    people,
     tls: false,
     bodyTimeoutMs: 30_000,
     checkReplies: true,

@@ -1,5 +1,8 @@
 import type { Credentials } from '../../server/account/credential/credentials.ts';
 import type { Credential } from '../../server/account/credential/schema.ts';
+import type { Persons } from '../../server/account/person/persons.ts';
+import type { PersonRecord } from '../../server/account/person/records.ts';
+import type { Person } from '../../server/account/person/schema.ts';
 import type { Platform } from '../../server/account/platform.ts';
 import type { Account } from '../../server/account/platform-schema.ts';
 import type { AppDeps } from '../../server/boot/app.ts';
@@ -300,6 +303,41 @@ export function stubPlatform(note: Note) {
     replacePassword: note('replaceAccountPassword', () => new Secret('a password')),
     suspend: note('suspendAccount', () => ACCOUNT),
     resume: note('resumeAccount', () => ACCOUNT),
+  });
+}
+
+const PERSON: Person = {
+  ...{ id: 'pers_Zm9vYmFyYmF6cXV4cXV1eA', name: 'Ada', role: 'support', unmasked: false },
+  ...{ last_seen_at: null, passkeys: [] },
+};
+
+/** What the stub says of people. Functions that read or create know the account alone, not the request. */
+export function stubPersons(note: Note) {
+  const noted =
+    <Result>(operation: string, result: () => Result, at = 1) =>
+    async (...input: readonly unknown[]): Promise<Result> => {
+      await note(operation, () => undefined)(Object.create(null), input[at]);
+      return result();
+    };
+  const name = { aid: 'aid', id: PERSON.id };
+  const record: PersonRecord = {
+    ...{ account: 'shop', name: 'Ada', role: 'support', unmasked: false, epoch: 1, passkeys: [] },
+    created_at: '2026-01-31T12:00:00.000Z',
+  };
+  const invited = () => ({
+    known: { name, sealed: Buffer.alloc(0), record },
+    invitation: new Secret('https://vault.test/console#/join?token=a'),
+    expiresAtMs: 1_800_000_000_000,
+    change: { kind: 'person', id: PERSON.id, digest: '0'.repeat(32), isGone: false } as const,
+  });
+  return stub<Persons>({
+    create: noted('createPerson', invited),
+    list: noted('listPeople', () => [PERSON], 0),
+    read: noted('readPerson', () => PERSON),
+    change: noted('changePerson', () => PERSON, 2),
+    remove: noted('deletePerson', () => undefined, 2),
+    invite: noted('invitePerson', invited, 2),
+    removePasskey: noted('deletePasskey', () => undefined, 2),
   });
 }
 

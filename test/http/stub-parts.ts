@@ -3,6 +3,7 @@ import { readCredentials } from '../../server/account/authorization.ts';
 import { OPERATOR } from '../../server/account/credential/records.ts';
 import type { AccountPreferences } from '../../server/account/preferences.ts';
 import type { WhoAmI } from '../../server/account/schema.ts';
+import type { Sessions } from '../../server/account/session/sessions.ts';
 import type { SignIns } from '../../server/account/sign-in.ts';
 import type { Audit, SecurityEvent } from '../../server/audit/audit.ts';
 import type { AuditListing } from '../../server/audit/listing.ts';
@@ -37,6 +38,7 @@ import {
   stub,
   stubCredentials,
   stubJobs,
+  stubPersons,
   stubPlatform,
   stubSubscriptions,
 } from './stub-endpoints.ts';
@@ -221,6 +223,7 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       publicUrl: 'https://vault.test',
       trustedProxies: [],
       refuseUnknown: true,
+      people: { consoleUrl: undefined, flaw: undefined, hasPasswords: true },
       tls: false,
       bodyTimeoutMs: 30_000,
       checkReplies: true,
@@ -238,14 +241,18 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
       })),
     }),
     credentials: stubCredentials(note),
+    persons: stubPersons(note),
+    sessions: stub<Sessions>({}),
     platform: stubPlatform(note),
     signIns: stub<SignIns>({
       recall: (_ip, header) => {
         readCredentials(header.expose());
-        return { digest: '', header, verified: undefined };
+        return { kind: 'header', digest: '', header, verified: undefined };
       },
-      signIn: async (ctx, { header }) => {
-        const credentials = readCredentials(header.expose());
+      aidOf: () => undefined,
+      signIn: async (ctx, caller) => {
+        const header = caller.kind === 'header' ? caller.header.expose() : '';
+        const credentials = readCredentials(header);
         if (credentials.kind === 'credential') {
           if (credentials.secret.expose() === CREDENTIAL_SECRET) {
             return actFor(ctx, OPERATOR);

@@ -5,6 +5,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import {
+  type CredentialLimits,
   credentialIdOf,
   GENERATED_CHARACTERS,
   isCredentialId,
@@ -23,6 +24,8 @@ import type { Limiter } from '../../limits/limiter.ts';
 import { mapInPieces } from '../../limits/pieces.ts';
 import type { Account } from '../../request/context.ts';
 import { outsideScope } from '../../request/permission.ts';
+import type { PersonRecords } from '../person/records.ts';
+import type { Sessions } from '../session/sessions.ts';
 import {
   type CredentialRecord,
   endOf,
@@ -32,7 +35,7 @@ import {
   sealCredential,
 } from './records.ts';
 import type { CreateCredential, Credential } from './schema.ts';
-import type { CredentialSignIn } from './sign-in.ts';
+import { type CredentialSignIn, isCovered } from './sign-in.ts';
 import type { CredentialName, CredentialPointer, CredentialStore } from './store.ts';
 
 /** A credential with its new secret, shown once, and the change for the security log. */
@@ -55,18 +58,21 @@ export class Credentials {
     private readonly crypto: Crypto,
     private readonly limiter: Limiter,
     private readonly signIn: CredentialSignIn,
+    private readonly persons: PersonRecords,
+    private readonly sessions: Sessions,
     private readonly randomId: RandomId,
     private readonly now: Clock,
   ) {}
 
-  /** Creates a credential. Rejects with `invalid_request`, `not_allowed` or `credentials_full`. */
+  /** Creates a credential. Rejects with `invalid_request`, `not_allowed`, `sign_in_again` or `credentials_full`. */
   async create(account: Account, input: CreateCredential): Promise<CredentialWithSecret> {
     const { aid } = account;
+    this.sessions.requireRecent(account);
     const { secret, digest } = await this.makeSecret();
     const record = recordOf(account, input, digest, this.now());
     const id = credentialIdOf(this.randomId());
     const sealed = await sealCredential(this.crypto, { aid, id }, record);
-    await this.store.point(digest, aid, id, this.now());
+    await this.store.secrets.point(digest, { aid, id }, this.now());
     let outcome = await this.store.create(aid, id, sealed);
     const isExpired = ({ expiresAtMs = Number.POSITIVE_INFINITY }: CredentialRecord): boolean =>
       expiresAtMs + KEPT_MS < this.now();
@@ -74,7 +80,7 @@ export class Credentials {
       outcome = await this.store.create(aid, id, sealed);
     }
     if (outcome !== 'ok') {
-      await this.store.unpoint([digest]);
+      await this.store.secrets.unpoint([digest]);
       throw new VaultError('credentials_full');
     }
     return { credential: shownOf(id, record), secret, change: changeOf(id, record, false) };
@@ -122,14 +128,14 @@ export class Credentials {
       const kept = newest && overlapMs !== undefined ? [{ ...newest, untilMs: this.now() + overlapMs }] : [];
       const ended = kept.length > 0 ? older : record.secrets;
       const rolled = { ...record, secrets: [{ digest }, ...kept] };
-      await this.store.point(digest, aid, id, this.now());
+      await this.store.secrets.point(digest, { aid, id }, this.now());
       if (await this.store.replace(aid, id, sealed, await sealCredential(this.crypto, name, rolled))) {
         this.signIn.forget(id);
-        await this.store.unpoint(ended.map((entry) => entry.digest));
+        await this.store.secrets.unpoint(ended.map((entry) => entry.digest));
         return { credential: shownOf(id, rolled), secret, change: changeOf(id, rolled, false) };
       }
     }
-    await this.store.unpoint([digest]);
+    await this.store.secrets.unpoint([digest]);
     throw new VaultError('overloaded');
   }
 
@@ -140,12 +146,27 @@ export class Credentials {
     }
   }
 
-  /** Removes digests that lead to no credential: of deleted accounts, and of interrupted creations. */
+  /** Removes the credentials of a person that exceed these limits, all without limits, and returns them. */
+  async removeExceeding(
+    aid: string,
+    person: string,
+    limits: CredentialLimits | undefined,
+  ): Promise<readonly { readonly id: string; readonly change: RecordChange }[]> {
+    const ended: { readonly id: string; readonly change: RecordChange }[] = [];
+    const isUnwanted = (record: CredentialRecord): boolean =>
+      record.person === person && (limits === undefined || !isWithinLimits(limitsOf(record), limits));
+    await this.removeWhere(aid, isUnwanted, (id, record) =>
+      ended.push({ id, change: changeOf(id, record, true) }),
+    );
+    return ended;
+  }
+
+  /** Removes digests that lead to no credential, of deleted accounts and of interrupted creations, and what exceeds its person. */
   async sweep(): Promise<void> {
-    for await (const pointers of this.store.pointers()) {
+    for await (const pointers of this.store.secrets.all()) {
       const old = pointers.filter(({ storedMs }) => storedMs + CREATION_MS < this.now());
       const dangling = await Promise.all(old.map((pointer) => this.isDangling(pointer)));
-      await this.store.unpoint(old.filter((_, i) => dangling[i]).map(({ digest }) => digest));
+      await this.store.secrets.unpoint(old.filter((_, i) => dangling[i]).map(({ digest }) => digest));
     }
   }
 
@@ -155,13 +176,20 @@ export class Credentials {
     return { secret, digest: this.crypto.digestCredential(secret) };
   }
 
-  private async removeWhere(aid: string, isUnwanted: (record: CredentialRecord) => boolean): Promise<number> {
+  private async removeWhere(
+    aid: string,
+    isUnwanted: (record: CredentialRecord) => boolean,
+    onRemoved: (id: string, record: CredentialRecord) => void = () => undefined,
+  ): Promise<number> {
     let removed = 0;
     for (const { id, record } of await this.store.readAll(aid)) {
       const name = { aid, id };
       const opened = await openCredential(this.crypto, name, record).catch(() => undefined);
       if (opened !== undefined && isUnwanted(opened)) {
-        removed += (await this.end(name, opened)) ? 1 : 0;
+        if (await this.end(name, opened)) {
+          removed += 1;
+          onRemoved(id, opened);
+        }
       }
     }
     return removed;
@@ -174,7 +202,7 @@ export class Credentials {
     }
     this.signIn.forget(id);
     // The digests of a damaged record lead to no credential any more, and the sweep removes them.
-    await this.store.unpoint(record?.secrets.map(({ digest }) => digest) ?? []);
+    await this.store.secrets.unpoint(record?.secrets.map(({ digest }) => digest) ?? []);
     return true;
   }
 
@@ -187,12 +215,26 @@ export class Credentials {
     return { sealed, record: await openCredential(this.crypto, name, sealed) };
   }
 
-  /** Returns whether a digest leads to no credential, or to one with other secrets. A damaged record may have it. */
+  /**
+   * Returns whether a digest leads to no credential, or to one with other secrets. A damaged record may have it. One that exceeds its
+   * person is removed: it could not be used, and whoever has limited the person has died before.
+   */
   private async isDangling({ digest, aid, id }: CredentialPointer): Promise<boolean> {
     const sealed = await this.store.read(aid, id);
     const opened = sealed && openCredential(this.crypto, { aid, id }, sealed);
     const record = opened && (await recover(opened, 'integrity_failed', 'damaged'));
-    return record !== 'damaged' && (record === undefined || endOf(record, digest, this.now()) === 'gone');
+    if (record === 'damaged') {
+      return false;
+    }
+    if (record?.person !== undefined) {
+      const person = recover(this.persons.find({ aid, id: record.person }), 'integrity_failed', 'damaged');
+      const owner = await person;
+      if (owner !== 'damaged' && !isCovered(record, owner)) {
+        await this.end({ aid, id }, record);
+        return true;
+      }
+    }
+    return record === undefined || endOf(record, digest, this.now()) === 'gone';
   }
 }
 
@@ -268,6 +310,7 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
     unmasked: input.unmasked ?? false,
     ips: normalList('body.ips', input.ips, normalRange, range) ?? own?.ips,
     hosts: normalHosts(input.hosts) ?? own?.hosts,
+    person: account.credential?.owner,
     created_at: new Date(now).toISOString(),
     expiresAtMs: expiresAtMs === Number.POSITIVE_INFINITY ? undefined : expiresAtMs,
     secrets: [{ digest }],

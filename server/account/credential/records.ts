@@ -20,6 +20,8 @@ export interface CredentialRecord {
   readonly unmasked: boolean;
   readonly ips?: readonly string[];
   readonly hosts?: readonly string[];
+  /** The id of the person who has made it, or of the one whose credential has; it cannot do more than that person can. */
+  readonly person?: string;
   readonly created_at: string;
   /** ms since 1970. */
   readonly expiresAtMs?: number;

@@ -35,7 +35,7 @@ const createCredential = defineRoute({
     'Makes an API credential with a part of the rights of the account, and shows its secret once. It sees numbers masked unless `unmasked` is set. A credential that makes another one gives it no more than it has itself, and its own limits where none are given.',
   body: { kind: 'json', schema: CreateCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
-  errors: ['credentials_full'],
+  errors: ['credentials_full', 'sign_in_again'],
   audit: { action: 'credential.create', object: () => 'credential' },
   handle: async ({ ctx, body }, services: Needs) => {
     const made = await services.credentials.create(ctx.account, body);

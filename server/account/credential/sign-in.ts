@@ -5,9 +5,11 @@ import { createTickJoin } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
+import { isWithinLimits } from '../../domain/account.ts';
 import { type Account, isOperator, type RequestContext } from '../../request/context.ts';
+import { type KnownPerson, limitsOfPerson, type PersonRecords } from '../person/records.ts';
 import type { AccountRecords } from '../records.ts';
-import { type CredentialRecord, endOf, OPERATOR, openCredential } from './records.ts';
+import { type CredentialRecord, endOf, limitsOf, OPERATOR, openCredential } from './records.ts';
 import type { CredentialName, CredentialStore } from './store.ts';
 
 const CACHED_MAX = 10_000;
@@ -42,6 +44,8 @@ interface KnownCredential extends SignedInAccount {
   readonly sealed: Buffer;
   readonly record: CredentialRecord;
   readonly owner: SignedInAccount;
+  /** The person whose rights it cannot exceed; undefined for one that no person has made. */
+  readonly person: KnownPerson | undefined;
   /** The account with the rights of the credential. */
   readonly account: Account;
 }
@@ -58,6 +62,7 @@ export class CredentialSignIn {
     private readonly store: CredentialStore,
     private readonly crypto: Crypto,
     private readonly records: AccountRecords,
+    private readonly persons: PersonRecords,
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {
@@ -68,7 +73,7 @@ export class CredentialSignIn {
   /** Verifies a secret. It has 256 random bits: guesses are not counted. A success is logged at once, a rejection later. */
   async verify({ ip, userAgent, requestId }: RequestContext, { id, secret }: CredentialSecret) {
     const digest = this.crypto.digestCredential(secret);
-    const name = await this.store.find(digest);
+    const name = await this.store.secrets.find(digest);
     const found = name && (await this.read(name));
     const end = found && endOf(found.record, digest, this.now());
     const owned = end === 'gone' ? undefined : found;
@@ -104,15 +109,16 @@ export class CredentialSignIn {
   private async read(name: CredentialName): Promise<KnownCredential | undefined> {
     const { aid, id } = name;
     const known = this.cache.get(id);
-    const [stored, owner] = await Promise.all([
+    const [stored, owner, seenPerson] = await Promise.all([
       this.reading(`${aid} ${id}`, () => this.store.read(aid, id)),
       known && this.findOwner(known),
+      known?.person && this.persons.find(known.person.name),
     ]);
     if (stored === undefined) {
       return undefined;
     }
     const isSame = known?.sealed.equals(stored) === true;
-    if (isSame && owner !== undefined && known.owner === owner) {
+    if (isSame && owner !== undefined && known.owner === owner && known.person === seenPerson) {
       return known;
     }
     const record = isSame ? known.record : await openCredential(this.crypto, name, stored);
@@ -120,9 +126,14 @@ export class CredentialSignIn {
     if (nowOwner?.account.aid !== aid) {
       return undefined;
     }
+    const person =
+      record.person === undefined ? undefined : await this.persons.find({ aid, id: record.person });
+    if (record.person !== undefined && !isCovered(record, person)) {
+      return undefined;
+    }
     const account = limited(nowOwner.account, id, record);
     // The record is copied: it is a view of a larger reply, which the cache would keep in memory.
-    const fresh = { name, sealed: Buffer.from(stored), record, owner: nowOwner, account };
+    const fresh = { name, sealed: Buffer.from(stored), record, owner: nowOwner, person, account };
     this.cache.set(id, fresh);
     return fresh;
   }
@@ -147,12 +158,18 @@ export function outcomeOf({ isSuspended }: Account): 'success' | 'account_suspen
   return isSuspended === true ? 'account_suspended' : 'success';
 }
 
+/** Tells whether a person is there and may do all that a credential may. */
+export function isCovered(record: CredentialRecord, person: KnownPerson | undefined): boolean {
+  const bounds = person && limitsOfPerson(person.record);
+  return bounds !== undefined && isWithinLimits(limitsOf(record), bounds);
+}
+
 /** The account with those of its rights that a credential has. */
 function limited(account: Account, id: string, record: CredentialRecord): Account {
   const { name, scopes, keys, ips, hosts, unmasked, expiresAtMs = Number.POSITIVE_INFINITY } = record;
   const credential = {
     ...{ id, name, scopes: new Set(scopes), keys: keys && new Set(keys) },
-    ...{ ips, hosts, expiresAtMs },
+    ...{ ips, hosts, expiresAtMs, owner: record.person },
   };
   return { ...account, unmasked: account.unmasked && unmasked, credential };
 }

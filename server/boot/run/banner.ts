@@ -1,4 +1,5 @@
 import { adminUrl, type Config, publicUrl } from '../../config/config.ts';
+import { peopleOf } from '../../config/people.ts';
 import type { FirstAccount } from '../first-account.ts';
 
 /** Only for the printed example; long enough for a key. */
@@ -29,6 +30,7 @@ function introduce({ name, password }: FirstAccount, url: string): string[] {
  */
 export function bannerOf(config: Config, first: FirstAccount | undefined, isShared: boolean): string {
   const url = adminUrl(config);
+  const { flaw } = peopleOf(config);
   const lines = [
     '',
     `Cardvault (${config.env}) is ready.`,
@@ -49,6 +51,7 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
           '  Another server of this vault has this port already: both answer there, each with its own settings.',
         ]
       : []),
+    ...(flaw === undefined ? [] : [`  Nobody can sign in with a passkey: ${flaw}.`]),
     ...(first === undefined ? [] : introduce(first, url)),
     '',
     'Ctrl-C stops the server. Stored data is kept and available again at the next start.',

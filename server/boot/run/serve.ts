@@ -47,6 +47,10 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
     port: config.port,
     ...(listener.isShared ? { shares_port: true } : {}),
   });
+  const { flaw } = http.people;
+  if (flaw !== undefined) {
+    recordEvent('people_unavailable', { reason: flaw });
+  }
   log.flush();
   // In production standard output is the log alone, which machines read line by line.
   if (isFirst && config.env === 'staging') {

@@ -5,13 +5,14 @@ import { recover } from '../../core/concurrency.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { REVISION_GONE } from '../../domain/account.ts';
 import type { KeyStore } from '../../key/store.ts';
+import type { RecordKind } from '../../redis/records/kind.ts';
 import type { Fault } from '../report.ts';
 import type { FoundRecord, RecordStore } from '../store/records.ts';
 import type { LiveAccount, Walk } from '../walk.ts';
 
 const STEP = 256;
 
-/** The states of endpoints and credentials of an account by its security log, and the entries that are missing from it. */
+/** The states of endpoints, credentials and people of an account by its security log, and the entries that are missing from it. */
 interface LoggedStates {
   /** The digest of the newest state of each record, by kind and id, and of earlier states. */
   readonly newest: Map<string, string>;
@@ -32,6 +33,7 @@ interface FoundEndpoint {
 const OLDER = {
   endpoint: 'another endpoint was created under its id since',
   credential: 'it has got a new secret since, and is there as it was before',
+  person: 'its rights or its ways to sign in have changed since, and it is there as it was before',
 } as const;
 
 /** Finds older copies of records that were put back, by the security log. A record that is ahead of the log is no fault. */
@@ -63,7 +65,7 @@ export class Rollbacks {
     return [{ kind: 'account', account: found.id, place: found.id, what, state: 'bad' }];
   }
 
-  /** Finds endpoints and credentials of an account, or credentials of the operator, that exist although they have ended. */
+  /** Finds endpoints, credentials and people of an account, or credentials of the operator, that exist although they have ended. */
   async recordFaults(account: LiveAccount): Promise<readonly Fault[]> {
     const logged = await this.readLoggedStates(account.aid);
     const faults = logged.missing.map((sequence): Fault => {
@@ -80,10 +82,18 @@ export class Rollbacks {
       }
     }
     const stopped = await this.stoppedFaults(account, live);
-    return [...faults, ...stopped, ...(await this.credentialFaults(account, logged))];
+    const { credentials, operatorCredentials, persons } = this.recordStore.kinds;
+    const isOperator = account.aid === '';
+    const ofCredentials = isOperator ? operatorCredentials : credentials;
+    return [
+      ...faults,
+      ...stopped,
+      ...(await this.stateFaults('credential', ofCredentials, account, logged)),
+      ...(isOperator ? [] : await this.stateFaults('person', persons, account, logged)),
+    ];
   }
 
-  /** Reads the states of endpoints and credentials from all entries of a log. */
+  /** Reads the states of endpoints, credentials and people from all entries of a log. */
   async readLoggedStates(aid: string): Promise<LoggedStates> {
     const logged: LoggedStates = { newest: new Map(), older: new Set(), gone: new Set(), missing: [] };
     const bounds = await this.describeLog(aid);
@@ -149,18 +159,19 @@ export class Rollbacks {
     return { generations, unfinished: new Set([...changes.map(({ kid }) => kid), ...purges]) };
   }
 
-  /** Finds credentials of an account that have ended by its security log, or are older than it says. */
-  private async credentialFaults(
+  /** Finds records of a kind of an account that have ended by its security log, or are older than it says. */
+  private async stateFaults(
+    kind: 'credential' | 'person',
+    records: RecordKind,
     { aid, name }: LiveAccount,
     logged: LoggedStates,
   ): Promise<readonly Fault[]> {
     const faults: Fault[] = [];
-    const { credentials, operatorCredentials } = this.recordStore.kinds;
-    for await (const page of this.recordStore.pages(aid === '' ? operatorCredentials : credentials, aid)) {
+    for await (const page of this.recordStore.pages(records, aid)) {
       for (const { id, facts } of await this.walk.open(page)) {
-        const what = facts && loggedFlaw(logged, 'credential', { id, facts });
+        const what = facts && loggedFlaw(logged, kind, { id, facts });
         if (what !== undefined) {
-          faults.push({ kind: 'credential', account: name, place: id, what, state: 'bad' });
+          faults.push({ kind, account: name, place: id, what, state: 'bad' });
         }
       }
     }

@@ -244,6 +244,14 @@ export const RECORD_KINDS = {
   operatorCredentialUses: { name: vaultName('operator', 'uses'), backup: 'whole' },
   /** Hash: digest of a credential's secret -> account id, credential id, time in ms. Copied last: each record's is there. */
   credentialSecrets: { name: vaultName('credentials'), backup: 'whole' },
+  /** Hash: id -> sealed person. */
+  persons: { name: accountName('ps'), sealed: entriesOf('person'), backup: 'whole' },
+  /** Hash: id of a person -> when it was there last, in ms. */
+  personUses: { name: accountName('pu'), backup: 'whole' },
+  /** Hash: digest of a passkey's id or of an invitation -> account id, person id, time in ms. Copied after the records. */
+  personPointers: { name: vaultName('persons'), backup: 'whole' },
+  /** Hash: the session of a person by the digest of its token: `r` sealed record, `u` last use in ms, `n` network. It expires. */
+  session: { name: idName('n'), sealed: fieldsOf({ r: 'session' }), backup: 'none' },
   /** Hash: id -> sealed certificate signing request. */
   csrs: {
     name: csrs,

@@ -32,23 +32,23 @@ import type { ServiceSealer } from '../record/service-record.ts';
 /**
  * A change of a record, by which an older copy of the record is recognised. An account's record numbers its changes. An
  * endpoint's policy never changes: one creation has one digest. A credential's record changes with its secret alone, whose
- * digest identifies it. `isGone`: that state has ended.
+ * digest identifies it. The digest of a person is one of its rights, passkeys and invitation. `isGone`: that state has ended.
  */
 export type RecordChange =
   | { readonly kind: 'account'; readonly revision: number }
   | {
-      readonly kind: 'endpoint' | 'credential';
+      readonly kind: 'endpoint' | 'credential' | 'person';
       readonly id: string;
       readonly digest: string;
       readonly isGone: boolean;
     };
 
 const ACCOUNT = /^account (gone|\d{1,15})$/;
-const BY_DIGEST = /^(endpoint|credential) (\S+) ([0-9a-f]{32})( gone)?$/;
+const BY_DIGEST = /^(endpoint|credential|person) (\S+) ([0-9a-f]{32})( gone)?$/;
 
 /**
  * The text of a change, the last of its entry: `account REVISION`, `account gone`, `endpoint ID DIGEST` or `endpoint ID
- * DIGEST gone`, and the same with `credential`.
+ * DIGEST gone`, and the same with `credential` and `person`.
  */
 export function changeText(change: RecordChange): string {
   if (change.kind === 'account') {
@@ -64,7 +64,11 @@ export function parseChange(text: string): RecordChange {
     return { kind: 'account', revision: revision === 'gone' ? REVISION_GONE : Number(revision) };
   }
   const [, kind, id, digest, gone] = BY_DIGEST.exec(text) ?? [];
-  if ((kind !== 'endpoint' && kind !== 'credential') || id === undefined || digest === undefined) {
+  if (
+    (kind !== 'endpoint' && kind !== 'credential' && kind !== 'person') ||
+    id === undefined ||
+    digest === undefined
+  ) {
     throw new IntegrityError('security log entry');
   }
   return { kind, id, digest, isGone: gone !== undefined };

@@ -103,6 +103,16 @@ const OUTCOMES = [
   'account_not_found',
   'account_exists',
   'account_not_empty',
+  'cross_site',
+  'sign_in_again',
+  'invitation_gone',
+  'person_not_found',
+  'passkey_not_found',
+  'persons_full',
+  'passkeys_full',
+  'passkey_exists',
+  'people_unavailable',
+  'person_of_provider',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

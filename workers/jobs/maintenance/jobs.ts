@@ -19,7 +19,7 @@ export interface RecordFacts {
   readonly recovery?: string | undefined;
   /** Of an account's record: the number of its changes; 0 for a version that did not count them. */
   readonly revision?: number | undefined;
-  /** Of an endpoint's policy and of a credential: the digest of its state in the security log. */
+  /** Of an endpoint's policy, of a credential and of a person: the digest of its state in the security log. */
   readonly digest?: string | undefined;
 }
 

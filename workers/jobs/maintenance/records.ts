@@ -1,4 +1,4 @@
-import { stateOfSecret } from '../../../server/domain/account.ts';
+import { type PersonState, stateOfPerson, stateOfSecret } from '../../../server/domain/account.ts';
 import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
 import { parseRecovery, recoveryDigest } from '../../crypto/key/recovery.ts';
 import { parseVaultKey } from '../../crypto/key/vault-key.ts';
@@ -65,6 +65,9 @@ const READERS: Readonly<Record<string, Reader>> = {
     const { secrets } = openJson<{ secrets: readonly { readonly digest: string }[] }>(context, place, record);
     return { digest: stateOfSecret(secrets[0]?.digest ?? '') };
   },
+  person: (context, place, record) => ({
+    digest: stateOfPerson(openJson<PersonState>(context, place, record)),
+  }),
   certificate: (context, place, record) => ({
     csrId: openJson<{ csr_id: string }>(context, place, record).csr_id,
   }),

@@ -1,0 +1,127 @@
+/** People as tests make them: invited by the API, with a passkey that no test verifies, and signed in by the service itself. */
+import { randomBytes } from 'node:crypto';
+import type { PasskeyRecord } from '../../server/account/person/records.ts';
+import type { Role } from '../../server/core/roles.ts';
+import { Secret } from '../../server/core/secret.ts';
+import { createContext } from '../../server/request/context.ts';
+import { type AccountClient, type Answer, answerOf, type Handle, type Sending } from './clients.ts';
+import type { TestVault } from './vault.ts';
+
+/** A person as its invitation shows it. */
+export interface Invited {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly keys?: readonly string[];
+  readonly unmasked: boolean;
+  readonly invitation: string;
+  readonly expires_at: string;
+}
+
+interface Wanted {
+  readonly name?: string;
+  readonly keys?: readonly string[];
+  readonly unmasked?: boolean;
+}
+
+/** Sends requests with the cookie of a person, as the console does. */
+export interface PersonClient {
+  readonly id: string;
+  /** The cookie, as `name=value`. */
+  readonly cookie: string;
+  readonly passkey: PasskeyRecord;
+  readonly send: (method: string, path: string, sending?: Sending) => Promise<Answer>;
+  /** The same cookie at another server. */
+  readonly via: (handle: Handle) => PersonClient;
+}
+
+/** Invites a person; throws unless the answer is 200. */
+export async function invite(
+  by: Pick<AccountClient, 'send'>,
+  role: Role,
+  { name = 'Ada', ...rights }: Wanted = {},
+): Promise<Invited> {
+  const answer = await by.send('POST', '/person', { body: { name, role, ...rights } });
+  if (answer.status !== 200) {
+    throw new Error(`The vault answered ${answer.status} ${answer.text}`);
+  }
+  return answer.as<Invited>();
+}
+
+/** The token of an invitation. */
+export function tokenOf({ invitation }: Pick<Invited, 'invitation'>): Secret<string> {
+  return new Secret(new URL(invitation).hash.replace('#/join?token=', ''));
+}
+
+export function newPasskey(name = 'a device'): PasskeyRecord {
+  const id = randomBytes(24).toString('base64url');
+  return { id, name, publicKey: 'AA', counter: 0, created_at: new Date().toISOString() };
+}
+
+let made = 0;
+
+/** The context of a request of a person who signs in. */
+export function signInContext(ip = '192.0.2.1') {
+  made += 1;
+  return createContext({ requestId: `request-${made}`, ip, userAgent: 'tests/1.0', source: 'vault' });
+}
+
+/** A client with a cookie. */
+export function personClient(
+  handle: Handle,
+  facts: Pick<PersonClient, 'id' | 'cookie' | 'passkey'>,
+): PersonClient {
+  return {
+    ...facts,
+    via: (other) => personClient(other, facts),
+    async send(method, path, { query = {}, body, headers = {}, passphrase } = {}) {
+      const url = new URL(`http://localhost/v1${path}`);
+      for (const [name, value] of Object.entries(query)) {
+        url.searchParams.set(name, String(value));
+      }
+      const all = new Headers({ cookie: facts.cookie, 'sec-fetch-site': 'same-origin', ...headers });
+      if (passphrase !== undefined) {
+        all.set('x-vault-passphrase', encodeURIComponent(passphrase));
+      }
+      const init: RequestInit = { method, headers: all };
+      if (body !== undefined) {
+        init.body = JSON.stringify(body);
+      }
+      return answerOf(await handle(new Request(url, init)));
+    },
+  };
+}
+
+/** Accepts an invitation with a new passkey and signs in; the ceremonies of browsers have tests of their own. */
+export async function join(vault: TestVault, invited: Invited): Promise<PersonClient> {
+  const { persons, sessions } = vault.parts;
+  const passkey = newPasskey();
+  const ctx = signInContext();
+  const token = tokenOf(invited);
+  const known = await persons.addPasskey(ctx, await persons.invited(token), passkey, token);
+  const { cookie } = await sessions.open(ctx, known, { kind: 'passkey', passkeyId: passkey.id });
+  const [pair = ''] = cookie.split(';');
+  return personClient(vault.handle, { id: invited.id, cookie: pair, passkey });
+}
+
+/** Signs a person in again, with the passkey it has: another session. */
+export async function signInAgain(vault: TestVault, { passkey }: PersonClient): Promise<PersonClient> {
+  const found = await vault.parts.persons.byPasskey(passkey.id);
+  if (found === undefined) {
+    throw new Error('The person has lost its passkey.');
+  }
+  const how = { kind: 'passkey', passkeyId: passkey.id } as const;
+  const { cookie } = await vault.parts.sessions.open(signInContext(), found.person, how);
+  const [pair = ''] = cookie.split(';');
+  return personClient(vault.handle, { id: found.person.name.id, cookie: pair, passkey });
+}
+
+/** A person of an account with a role, signed in. */
+export async function person(
+  vault: TestVault,
+  account: Pick<AccountClient, 'send'>,
+  role: Role,
+  wanted: Wanted = {},
+): Promise<PersonClient> {
+  return join(vault, await invite(account, role, wanted));
+}
