@@ -76,7 +76,7 @@ export class Forwarder {
     const { methods, paths, base_url: url, client_cert_id: certId } = shown;
     const { credential } = account;
     if (credential?.hosts !== undefined && !this.thirdParties.isListed(url, credential.hosts)) {
-      throw outsideScope('the host of this connection');
+      throw outsideScope(account, 'the host of this connection');
     }
     if (methods !== undefined && !methods.some((allowed) => allowed === method)) {
       throw new VaultError('not_allowed', {

@@ -15,10 +15,10 @@ export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestCo
   }
   requireSource(account, ip);
   if (scope !== OPERATOR_SCOPE && isOperator(account)) {
-    throw outsideScope('this request: it manages accounts alone', scopesOf(scope)[0]);
+    throw outsideScope(account, 'this request: it manages accounts alone', scopesOf(scope)[0]);
   }
   if (scope === 'password') {
-    throw outsideScope('this request: it needs the name and password of the account');
+    throw outsideScope(account, 'this request: it needs the name and password of the account');
   }
   if (scope !== 'any' && scope !== 'none') {
     requireScope(account, ...scopesOf(scope));

@@ -278,7 +278,7 @@ export class JobListing {
       throw new VaultError('job_not_found');
     }
     if (!isWithin(await this.kidsOf(account), state)) {
-      throw outsideScope('this key');
+      throw outsideScope(account, 'this key');
     }
     return state;
   }

@@ -7,9 +7,10 @@ import { isInRanges } from '../domain/text/network.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Account, SignedInPerson } from './context.ts';
 
-/** Returns the error for an action outside of a credential's rights; `missing` names the missing right. */
-export function outsideScope(missing: string, scope?: Scope): VaultError {
-  const expected = `of this credential does not include ${missing}`;
+/** Returns the error for an action outside of a caller's rights; `missing` names the missing right. */
+export function outsideScope({ credential }: Account, missing: string, scope?: Scope): VaultError {
+  const who = credential?.person === undefined ? 'credential' : 'person';
+  const expected = `of this ${who} does not include ${missing}`;
   return new VaultError('not_allowed', { field: 'scope', expected, scope });
 }
 
@@ -21,14 +22,15 @@ export function hasScope({ credential }: Account, scope: Scope): boolean {
 /** Rejects a caller with none of these scopes. */
 export function requireScope(account: Account, ...scopes: readonly Scope[]): void {
   if (!scopes.some((scope) => hasScope(account, scope))) {
-    throw outsideScope(scopes.map((scope) => `\`${scope}\``).join(' or '), scopes[0]);
+    throw outsideScope(account, scopes.map((scope) => `\`${scope}\``).join(' or '), scopes[0]);
   }
 }
 
 /** Rejects a caller whose address is not one of the credential's. */
-export function requireSource({ credential }: Account, ip: string): void {
+export function requireSource(account: Account, ip: string): void {
+  const { credential } = account;
   if (credential?.ips !== undefined && !isInRanges(ip, credential.ips)) {
-    throw outsideScope('your address');
+    throw outsideScope(account, 'your address');
   }
 }
 
@@ -39,25 +41,27 @@ export function mayUseKey({ credential }: Account, user: string): boolean {
 /** Rejects a destination outside the hosts of the credential (`not_allowed`) or the account (`destination_refused`). */
 export async function vetTarget(
   thirdParties: ThirdParties,
-  { hosts, credential }: Account,
+  account: Account,
   url: string,
   field: string,
 ): Promise<void> {
+  const { hosts, credential } = account;
   if (credential?.hosts && !thirdParties.isListed(url, credential.hosts)) {
-    throw outsideScope('this host');
+    throw outsideScope(account, 'this host');
   }
   await thirdParties.vet(url, hosts, field);
 }
 
 export function requireKey(account: Account, user: string): void {
   if (!mayUseKey(account, user)) {
-    throw outsideScope('this key');
+    throw outsideScope(account, 'this key');
   }
 }
 
-export function requireUnmasked({ credential, unmasked }: Account): void {
+export function requireUnmasked(account: Account): void {
+  const { credential, unmasked } = account;
   if (!unmasked) {
-    throw credential === undefined ? new VaultError('not_allowed') : outsideScope('unmasked output');
+    throw credential === undefined ? new VaultError('not_allowed') : outsideScope(account, 'unmasked output');
   }
 }
 

@@ -87,7 +87,7 @@ export function personClient(
       if (body !== undefined) {
         init.body = JSON.stringify(body);
       }
-      return answerOf(await handle(new Request(url, init)));
+      return answerOf(await handle(new Request(url.href, init)));
     },
   };
 }

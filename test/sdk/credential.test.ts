@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import { Vault, VaultApiError, VaultError } from '../../sdk/index.ts';
 import { apiErrorOf } from '../../sdk/transport/errors.ts';
+import { OPERATOR } from '../../server/account/credential/records.ts';
 import { outsideScope } from '../../server/request/permission.ts';
 import { type Answer, closingAfterEach, failureOf, json, openPeer, refusal } from './peer.ts';
 
@@ -58,7 +59,7 @@ describe('a client with a credential', () => {
 
 describe('the error of a credential that lacks something', () => {
   test('names the scope as the server names it', async () => {
-    const challenge = `Bearer error="insufficient_scope", scope="${outsideScope('this', 'vault:read').scope}"`;
+    const challenge = `Bearer error="insufficient_scope", scope="${outsideScope(OPERATOR, 'this', 'vault:read').scope}"`;
     const { client } = clientOf(
       refusal(403, 'not_allowed', { 'WWW-Authenticate': challenge }, { field: 'scope' }),
     );

@@ -319,7 +319,7 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
     throw new VaultError('not_allowed', { field: 'body.unmasked' });
   }
   if (own !== undefined && !isWithinLimits(limitsOf(record), own)) {
-    throw outsideScope('everything that the new one is to include');
+    throw outsideScope(account, 'everything that the new one is to include');
   }
   return record;
 }
@@ -331,6 +331,6 @@ function requireWithin(account: Account, id: string, record: CredentialRecord | 
     return;
   }
   if (record === undefined || !isWithinLimits(limitsOf(record), own)) {
-    throw outsideScope('everything that this one includes');
+    throw outsideScope(account, 'everything that this one includes');
   }
 }

@@ -504,12 +504,12 @@ function requireWithin(account: Account, rights: Rights): void {
     return;
   }
   if (rights.role === 'owner' && account.credential?.person?.role !== 'owner') {
-    throw outsideScope('owners, whom only an owner and the password of the account may touch');
+    throw outsideScope(account, 'owners, whom only an owner and the password of the account may touch');
   }
   const { scopes, keys, unmasked } = own;
   const bounds = { scopes, keys, unmasked, expiresAtMs: Number.POSITIVE_INFINITY };
   if (!isWithinLimits(limitsOfPerson(rights), bounds)) {
-    throw outsideScope('everything that this person may do');
+    throw outsideScope(account, 'everything that this person may do');
   }
 }
 
