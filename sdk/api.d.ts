@@ -1612,7 +1612,7 @@ export interface paths {
          * Read the signed-in person
          * Returns the person whose session the request has, and when the session began and ends at the latest. For the console.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         get: operations["readSelf"];
         put?: never;
@@ -1637,7 +1637,7 @@ export interface paths {
          * Sign out
          * Ends the session of the request, on every server at once; with `all` every session of the person. For the console.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         delete: operations["signOut"];
         options?: never;

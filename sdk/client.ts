@@ -10,6 +10,7 @@ import { createFormCalls, type FormCalls } from './calls/form.ts';
 import { createInboundCalls, type InboundCalls } from './calls/inbound.ts';
 import { createJobCalls, type JobCalls } from './calls/job.ts';
 import { createKeyCalls, type KeyCalls } from './calls/key.ts';
+import { createPersonCalls, type PersonCalls } from './calls/person.ts';
 import { createProxyCalls, type ProxyCalls } from './calls/proxy.ts';
 import { createRelay, type Relay, type RelayOptions } from './calls/relay.ts';
 import { createRetrieveCalls, type RetrieveCalls } from './calls/retrieve.ts';
@@ -72,6 +73,8 @@ export class Vault {
   readonly accounts: AccountCalls;
   /** API credentials: a part of the rights of the account, for one purpose each. */
   readonly credentials: CredentialCalls;
+  /** People of the account, who sign in at the console. */
+  readonly person: PersonCalls;
   /** The security log of the account. */
   readonly audit: AuditCalls;
 
@@ -107,6 +110,7 @@ export class Vault {
     this.admin = createAdminCalls(transport);
     this.accounts = createAccountCalls(transport);
     this.credentials = createCredentialCalls(transport);
+    this.person = createPersonCalls(transport);
     this.audit = createAuditCalls(transport);
   }
 }

@@ -54,6 +54,7 @@ export type {
 } from './calls/inbound.ts';
 export type { JobCalls } from './calls/job.ts';
 export type { KeyCalls, ReadReseal, ResealKey, ResealProgress } from './calls/key.ts';
+export type { PersonCalls } from './calls/person.ts';
 export type { ProxyCalls } from './calls/proxy.ts';
 export type {
   CreateRecovery,

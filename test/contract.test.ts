@@ -27,9 +27,12 @@ const OPEN: Readonly<Record<string, AuthRule>> = {
   'GET /v1/capture/iframe/{form_id}': 'public',
 };
 
-/** Whether the SDK leaves a route out: pages are for browsers, and forms need one of their two paths alone. */
+/**
+ * Whether the SDK leaves a route out: pages and sessions of people are for browsers, and forms need one of their two paths alone.
+ */
 function isLeftOut({ path, html }: RouteShape): boolean {
-  return html === 'always' || path.startsWith('/v1/capture/iframe');
+  const isOfSession = path.startsWith('/v1/person/self');
+  return html === 'always' || isOfSession || path.startsWith('/v1/capture/iframe');
 }
 
 /** The routes that change something and are told everything in the path and the query. */
@@ -41,6 +44,7 @@ const BODILESS = [
   'POST /v1/account/{name}/password',
   'POST /v1/account/{name}/suspend',
   'POST /v1/account/{name}/resume',
+  'POST /v1/person/{id}/invite',
 ];
 
 test('every scope is needed by a route', () => {
@@ -115,11 +119,12 @@ test('a route that needs an account needs a scope, takes any credential or none,
     const { auth, scope } = route;
     const operation = operationOf(route);
     const scopes = scopesOf(scope);
-    const needs = scopes.length > 0 || scope === 'any' || scope === 'password';
+    const needs = scopes.length > 0 || ['any', 'password', 'person'].includes(String(scope));
     expect([scope !== 'none', needs]).toEqual([auth === 'basic', auth === 'basic']);
     const others = scope === 'password' ? [] : [{ credential: scopes }];
     const byPassword = scope === OPERATOR_SCOPE ? [] : [{ basicAuth: [] }];
-    const byAccount = auth === 'basic' ? [...byPassword, ...others] : expect.anything();
+    const byCaller = scope === 'person' ? [{ session: [] }] : [...byPassword, ...others];
+    const byAccount = auth === 'basic' ? byCaller : expect.anything();
     expect(operation?.['security']).toEqual(byAccount);
     const said = String(operation?.['description']).split('\n\n').slice(1).join();
     expect([...said.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual([...scopes]);

@@ -57,6 +57,7 @@ test('the schema marks exactly these properties as secret', async () => {
     'CredentialWithSecret.secret',
     'GeneratedPassphrase.passphrase',
     'InboundWithSecret.secret',
+    'InvitedPerson.invitation',
     'KeyWithPassphrase.passphrase',
     'LuhnQuery.number',
     'NetworkTokenBody.0.secret',

@@ -207,6 +207,11 @@ export const CONTENTS: readonly Group[] = [
         'Accounts for a platform',
         'Create, limit, suspend and delete accounts by API',
       ),
+      page(
+        'guides/people.md',
+        'People',
+        'Roles, invitations and passkeys for those who work with an account',
+      ),
       page('guides/console.md', 'Console', 'Screens for support, operators and product owners'),
       page('guides/billing-and-preferences.md', 'Account and bills', 'Usage, preferences, password'),
       page('guides/audit.md', 'Security log', 'What happened to an account, in an order that shows changes'),

@@ -88,6 +88,14 @@ const SDK_CALLS: Readonly<Record<string, readonly string[]>> = {
   readCredential: ['credentials.get'],
   deleteCredential: ['credentials.delete'],
   rollCredential: ['credentials.roll'],
+  createPerson: ['person.create'],
+  listPeople: ['person.list'],
+  listRoles: ['person.roles'],
+  readPerson: ['person.get'],
+  changePerson: ['person.change'],
+  deletePerson: ['person.delete'],
+  invitePerson: ['person.invite'],
+  deletePasskey: ['person.deletePasskey'],
   createAccount: ['accounts.create'],
   listAccounts: ['accounts.list'],
   readAccount: ['accounts.get'],
@@ -132,6 +140,9 @@ export function programOf(call: Call, examples: SdkExamples): string {
   }
   if (path === '/v1/inbound/{id}/{path}') {
     return `const sender = client.inbound.sender({ id: 'marketplace', secret });\nconst reply = await sender.fetch('/orders', { method: '${method}' });`;
+  }
+  if (/^\/v1\/person\/(?:self|signin|invitation)(?:\/|$)/.test(path ?? '')) {
+    return '// The console sends this with the cookie of a person; the SDK has no call.';
   }
   const parts = sdkCallsOf(call).flatMap((name) => examples.get(name) ?? []);
   if (parts.length === 0 || parts.length < sdkCallsOf(call).length) {

@@ -124,6 +124,24 @@ export interface ReadCredential extends PathOf<'readCredential'> {}
 export interface DeleteCredential extends PathOf<'deleteCredential'> {}
 /** Names a credential, and the overlap in which its old secret stays valid. */
 export interface RollCredential extends PathOf<'rollCredential'>, Given<Schema<'RollCredential'>> {}
+/** A person of the account, with its passkeys. */
+export interface Person extends Schema<'Person'> {}
+/** A person with a new invitation, which is shown this once. */
+export interface InvitedPerson extends Schema<'InvitedPerson'> {}
+/** A role, and what it may do. */
+export type RoleScopes = Schemas['RoleList'][number];
+/** The name and the rights of a new person. */
+export interface CreatePerson extends Given<Schema<'PersonInput'>> {}
+/** Names a person. */
+export interface ReadPerson extends PathOf<'readPerson'> {}
+/** Names a person, and all that it is to be from now on. */
+export interface ChangePerson extends PathOf<'changePerson'>, Given<Schema<'PersonInput'>> {}
+/** Names a person. */
+export interface DeletePerson extends PathOf<'deletePerson'> {}
+/** Names a person. */
+export interface InvitePerson extends PathOf<'invitePerson'> {}
+/** Names a passkey of a person. */
+export interface DeletePasskey extends PathOf<'deletePasskey'> {}
 /** An asynchronous request, or the webhook of a capture. */
 export interface Job extends Schema<'Job'> {}
 /** A filter of jobs; by default all of the account. */

@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import { OPERATOR_SCOPE } from '../core/scopes.ts';
 import { isOperator, type RequestContext } from '../request/context.ts';
-import { outsideScope, requireKey, requireScope, requireSource } from '../request/permission.ts';
+import { outsideScope, personOf, requireKey, requireScope, requireSource } from '../request/permission.ts';
 import { type Call, type RouteShape, scopesOf } from './route.ts';
 
 /** Rejects a caller without rights for a route, before the request is decoded. */
@@ -9,6 +9,9 @@ export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestCo
   if (account !== undefined && scope === OPERATOR_SCOPE && !isOperator(account)) {
     const expected = `must be \`${scope}\`, which only credentials of the operator have`;
     throw new VaultError('not_allowed', { field: 'scope', expected, scope });
+  }
+  if (account !== undefined && scope === 'person') {
+    personOf(account);
   }
   if (account?.credential === undefined) {
     return;
@@ -20,7 +23,7 @@ export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestCo
   if (scope === 'password') {
     throw outsideScope(account, 'this request: it needs the name and password of the account');
   }
-  if (scope !== 'any' && scope !== 'none') {
+  if (scope !== 'any' && scope !== 'person' && scope !== 'none') {
     requireScope(account, ...scopesOf(scope));
   }
 }

@@ -122,21 +122,19 @@ function asSent(failure: VaultError, { renamed }: HttpContext): VaultError {
     : new VaultError(code, { field, expected, scope, retryAfterSeconds, sentAs, cause });
 }
 
+/** The challenge for the console: at one that browsers know they ask for a name and a password, over the page. */
+const CONSOLE_CHALLENGE = 'Session realm="vault"';
+
 /** The error reply to a request; its log line names code and field, its metrics the code. */
 export function errorReply(ctx: HttpContext, thrown: VaultError, headers?: HeaderList): Response {
   const failure = asSent(thrown, ctx);
-  const isPage = failure.code === 'unauthenticated' && isOfPage(ctx.request);
   ctx.code = failure.code;
   ctx.field = loggedField(failure.field);
-  return errorResponse(failure, ctx.requestId, pathOf(ctx), isPage ? OF_SESSIONS : headers);
-}
-
-/** The challenge to a page of the vault itself: for `Basic` the browser would ask for a password. */
-const OF_SESSIONS: HeaderList = [['WWW-Authenticate', 'Session realm="vault"']];
-
-/** True for a request by a page of the vault that sends no credentials of its own. */
-function isOfPage({ headers }: Request): boolean {
-  return headers.get('sec-fetch-site') === 'same-origin' && !headers.has('authorization');
+  const reply = errorResponse(failure, ctx.requestId, pathOf(ctx), headers);
+  if (reply.status === 401 && ctx.request.headers.get('sec-fetch-site') === 'same-origin') {
+    reply.headers.set('WWW-Authenticate', CONSOLE_CHALLENGE);
+  }
+  return reply;
 }
 
 /** The template of the route; the path of a request outside every route, which a library may have sent to the relay. */

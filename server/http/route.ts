@@ -67,11 +67,15 @@ export function secretHeaderOf(auth: AuthRule): string | undefined {
   return auth === 'basic' || auth === 'public' ? undefined : SECRET_HEADERS[auth];
 }
 
-/** The scope that a credential needs: one, one of several by request, `any`, `password`: none may; `none`: no account. */
+/**
+ * The scope that a credential needs: one, one of several by request, `any`, `password`: none may; `person`: the session of a person
+ * is needed; `none`: no account.
+ */
 export type ScopeRule =
   | Scope
   | 'any'
   | 'password'
+  | 'person'
   | 'none'
   | {
       readonly anyOf: readonly Scope[];
@@ -84,7 +88,7 @@ export function scopesOf(rule: ScopeRule): readonly Scope[] {
   if (typeof rule === 'object') {
     return rule.anyOf;
   }
-  return rule === 'any' || rule === 'password' || rule === 'none' ? [] : [rule];
+  return rule === 'any' || rule === 'password' || rule === 'person' || rule === 'none' ? [] : [rule];
 }
 
 interface Bodies {

@@ -7,7 +7,7 @@ import { OPERATOR_SCOPE } from '../../server/core/scopes.ts';
 import type { RouteShape } from '../../server/http/route.ts';
 import { ALIASES, QUERY_KIND } from '../../server/schema/kinds.ts';
 import { type Answer, createClient, samplePath } from './client.ts';
-import { OPERATOR_AUTHORIZATION } from './stub-parts.ts';
+import { OPERATOR_AUTHORIZATION, PERSON_AUTHORIZATION } from './stub-parts.ts';
 
 const CANARY = '4929123412341234';
 const client = createClient();
@@ -97,7 +97,8 @@ describe('a parameter', () => {
   test.each(titled(PARAMETERS))('%s', async (_, { route, name, schema }) => {
     for (const text of unfitTexts(schema)) {
       const query = new URLSearchParams({ ...(needed(route.query) as Record<string, string>), [name]: text });
-      const answer = await client.send(route.method, `${samplePath(route.path)}?${query}`);
+      const init = route.scope === 'person' ? { headers: { authorization: PERSON_AUTHORIZATION } } : {};
+      const answer = await client.send(route.method, `${samplePath(route.path)}?${query}`, init);
       expectRefused(answer, `query.${name}`);
     }
   });
@@ -111,6 +112,7 @@ describe('a member of a body', () => {
     const headers = {
       'x-vault-passphrase': 'a-passphrase',
       ...(route.scope === OPERATOR_SCOPE && { authorization: OPERATOR_AUTHORIZATION }),
+      ...(route.scope === 'person' && { authorization: PERSON_AUTHORIZATION }),
     };
     const answer = await client.send(route.method, samplePath(route.path), { body, headers });
     expectRefused(answer, `body.${name}`);

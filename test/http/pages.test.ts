@@ -91,7 +91,8 @@ test.each([
   const { http } = createStubParts();
   const client = createClient({ http: { ...http, ...settings } });
   const answer = await client.send('GET', '/console/origins', NOBODY);
-  expect(JSON.parse(answer.text)).toEqual(origins);
+  const sign_in = { passkey: true, oidc: false, password: true };
+  expect(JSON.parse(answer.text)).toEqual({ ...origins, sign_in });
 });
 
 test('pages take GET and HEAD alone', async () => {

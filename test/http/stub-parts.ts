@@ -19,7 +19,12 @@ import type { Keys } from '../../server/key/keys.ts';
 import type { Recoveries } from '../../server/key/recoveries.ts';
 import { Limiter } from '../../server/limits/limiter.ts';
 import type { Rates } from '../../server/limits/rates.ts';
-import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
+import {
+  type Account,
+  actFor,
+  type CredentialRights,
+  type RequestContext,
+} from '../../server/request/context.ts';
 import type { Metering } from '../../server/request/metering.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { Metrics } from '../../server/telemetry/metrics.ts';
@@ -73,6 +78,15 @@ const PREFERENCES = {
   webhook_max_attempts: 8,
 };
 
+/** What a person may do that has just signed in. */
+const PERSON_RIGHTS: CredentialRights = {
+  ...{ id: 'person/pers_Zm9vYmFyYmF6cXV4cXV1eA', name: 'Ada', scopes: new Set(['vault:list'] as const) },
+  ...{ keys: undefined, ips: undefined, hosts: undefined, expiresAtMs: Number.POSITIVE_INFINITY },
+  person: {
+    ...{ id: 'pers_Zm9vYmFyYmF6cXV4cXV1eA', role: 'support', session: '', passkeyId: undefined },
+    ...{ signedInMs: 1_800_000_000_000, expiresAtMs: 1_800_000_000_000 },
+  },
+};
 const ACCOUNT: Account = {
   aid: 'a1',
   name: 'shop',
@@ -85,6 +99,8 @@ const ACCOUNT: Account = {
 /** The credentials that the stub account service takes: of its account, and of the operator. */
 export const AUTHORIZATION = `Basic ${btoa('shop:pa:ss')}`;
 export const OPERATOR_AUTHORIZATION = `Bearer ${CREDENTIAL_SECRET}`;
+/** Signs in as a person, which the stub does without a cookie. */
+export const PERSON_AUTHORIZATION = `Bearer vak1_${'p'.repeat(43)}`;
 
 export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z', created: true };
 
@@ -256,6 +272,9 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
         if (credentials.kind === 'credential') {
           if (credentials.secret.expose() === CREDENTIAL_SECRET) {
             return actFor(ctx, OPERATOR);
+          }
+          if (header === PERSON_AUTHORIZATION) {
+            return actFor(ctx, { ...ACCOUNT, credential: PERSON_RIGHTS });
           }
           throw new VaultError('unauthenticated');
         }

@@ -40,6 +40,10 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
     ...['createAccount', 'listAccounts', 'readAccount', 'changeAccount', 'deleteAccount'],
     ...['replaceAccountPassword', 'suspendAccount', 'resumeAccount'],
   ],
+  people: [
+    ...['createPerson', 'listPeople', 'readPerson', 'changePerson', 'deletePerson', 'invitePerson'],
+    'deletePasskey',
+  ],
   'least-privilege': [
     'createCredential',
     'listCredentials',

@@ -32,6 +32,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/jobs.md',
     'docs/guides/least-privilege.md',
     'docs/guides/platforms.md',
+    'docs/guides/people.md',
     'docs/guides/client-certificates.md',
     'docs/guides/forms.md',
     'docs/guides/elements.md',

@@ -23,7 +23,13 @@ export async function startServer(
   // Forms name the server's own URL, which therefore has to be known before it listens.
   const port = String(freePort());
   const server = Bun.spawn([process.execPath, MAIN], {
-    env: { PATH: process.env['PATH'], VAULT_DATA_DIR: dataDir, VAULT_PORT: port, ...settings },
+    env: {
+      PATH: process.env['PATH'],
+      VAULT_DATA_DIR: dataDir,
+      VAULT_PORT: port,
+      VAULT_CONSOLE_URL: `http://localhost:${port}`,
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ready = Promise.withResolvers<Pick<GuideServer, 'url' | 'password' | 'greeting'>>();

@@ -10,6 +10,7 @@ import { CREDENTIALS } from './wires/credential.ts';
 import { EVENTS } from './wires/event.ts';
 import { INBOUNDS } from './wires/inbound.ts';
 import { KEYS } from './wires/key.ts';
+import { PERSONS } from './wires/person.ts';
 import { RECOVERIES } from './wires/recovery.ts';
 import { RELAYS } from './wires/relay.ts';
 
@@ -407,6 +408,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...CONNECTIONS,
   ...EVENTS,
   ...CREDENTIALS,
+  ...PERSONS,
   ...OTHERS,
   ...AUDIT,
   ...ACCOUNTS,

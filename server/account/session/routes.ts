@@ -11,7 +11,7 @@ interface Needs {
   readonly sessions: Sessions;
 }
 
-const COMMON = { noun: 'person', auth: 'basic', scope: 'any', meter: [] } as const;
+const COMMON = { noun: 'person', auth: 'basic', scope: 'person', meter: [] } as const;
 
 const readSelf = defineRoute({
   ...COMMON,

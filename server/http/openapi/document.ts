@@ -70,12 +70,22 @@ const SECURITY_SCHEMES = {
     description:
       'The secret of a retrieval endpoint. It allows reading items within the scope of the endpoint and nothing else.',
   },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-vault_session',
+    description:
+      'The session of a person who has signed in at the console, on plain `http://localhost` under the name `vault_session`. It counts for requests of the console alone.',
+  },
 } as const;
 
 /** The authentication of a route. A credential needs one of the listed scopes. */
 function securityOf({ auth, scope }: RouteShape): readonly Json[] {
   switch (auth) {
     case 'basic':
+      if (scope === 'person') {
+        return [{ session: [] }];
+      }
       return [
         ...(scope === OPERATOR_SCOPE ? [] : [{ basicAuth: [] }]),
         ...(scope === 'password' ? [] : [{ credential: scopesOf(scope) }]),
@@ -97,6 +107,9 @@ function descriptionOf({ auth, scope, description }: RouteShape): string {
   }
   if (scope === OPERATOR_SCOPE) {
     return `${description}\n\nAn operator credential is needed, whose scope is \`${scope}\`.`;
+  }
+  if (scope === 'person') {
+    return `${description}\n\nA person who has signed in at the console is needed.`;
   }
   const scopes = scopesOf(scope).map((name) => `\`${name}\``);
   if (scopes.length > 0) {

@@ -101,8 +101,11 @@ export function guidePages(folder = new URL('../../../dist/guide/', import.meta.
  * The console under `/console`, built by `scripts/build-console.ts`. Only previews of forms may be on another host. It reads the
  * origins for links to forms where these are not its own: those of a separate host for forms, and of the public listener.
  */
-export function consolePages({ formsUrl, publicUrl, hasAdmin }: HttpConfig): readonly Page[] {
-  const origins = { api: hasAdmin ? publicUrl : undefined, forms: formsUrl };
+export function consolePages({ formsUrl, publicUrl, hasAdmin, people }: HttpConfig): readonly Page[] {
+  const origins = {
+    ...{ api: hasAdmin ? publicUrl : undefined, forms: formsUrl },
+    sign_in: { passkey: people.flaw === undefined, oidc: false, password: people.hasPasswords },
+  };
   const policy = pagePolicy({
     ...SELF,
     'frame-src': formsUrl ?? "'self'",

@@ -180,7 +180,9 @@ describe('a cookie', () => {
     expect(await ask(site('same-origin'))).toBe('Session realm="vault"');
     expect(await ask({})).toBe('Basic realm="vault"');
     const wrong = { authorization: basicAuth('nobody', 'wrong'), ...site('same-origin') };
-    expect(await ask(wrong)).toBe('Basic realm="vault"');
+    expect(await ask(wrong)).toBe('Session realm="vault"');
+    const { authorization } = wrong;
+    expect(await ask({ authorization })).toBe('Basic realm="vault"');
   });
 });
 
