@@ -138,6 +138,8 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_JOB_RETENTION: [CANARY, '30', '-P1D', 'P11Y'],
     VAULT_AUDIT_CHECKPOINT_FILE: [`${CANARY} `, `a\0${CANARY}`, `/${CANARY}/c`, folder],
     VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],
+    VAULT_CONSOLE_URL: [CANARY, 'https://a/console', 'https://a/?q'],
+    VAULT_CONSOLE_PASSWORD: [CANARY, 'no'],
     VAULT_TRUSTED_PROXIES: [CANARY, '*', '10.0.0.0/8;::1'],
     VAULT_AUTH_FAILURES_MAX: [CANARY, '-1'],
     VAULT_AUTH_LOCK_SECONDS: [CANARY, '0', '2592001'],
@@ -251,6 +253,11 @@ describe('values that do not go together stop the start', () => {
       'a public URL without TLS on a server with it',
       { VAULT_PUBLIC_URL: 'http://127.0.0.1:8443', ...tls },
       'VAULT_PUBLIC_URL must begin with https://: with VAULT_TLS_CERT_FILE',
+    ],
+    [
+      'a console without TLS on a server with it',
+      { VAULT_CONSOLE_URL: 'http://console.example', ...tls },
+      'VAULT_CONSOLE_URL must begin with https://: with VAULT_TLS_CERT_FILE',
     ],
     [
       'a host for forms without TLS on a server with it',

@@ -31,6 +31,13 @@ function warningsOf(config: Config, now: number): readonly string[] {
     });
 }
 
+/** A line if people cannot sign in at an address that the operator has set. */
+function flawsOf(config: Config): readonly string[] {
+  const { flaw } = peopleOf(config);
+  const isSet = (config.consoleUrl ?? config.publicUrl ?? config.admin) !== undefined;
+  return flaw === undefined || !isSet ? [] : [`warning: nobody can sign in with a passkey: ${flaw}`];
+}
+
 /**
  * `vault check`. Before it runs, the command line has read the settings, and has ended with a line for each error. Nothing is
  * opened or created.
@@ -42,11 +49,7 @@ export const checkCommand = defineCommand({
     'Reads the settings and their files as a start does, and prints a line for each error (exit code 1) or warning; opens and changes nothing.',
   opens: 'config',
   async run(_call, config) {
-    const { flaw } = peopleOf(config);
-    const warnings = [
-      ...warningsOf(config, Date.now()),
-      ...(flaw === undefined ? [] : [`warning: nobody can sign in with a passkey: ${flaw}`]),
-    ];
+    const warnings = [...warningsOf(config, Date.now()), ...flawsOf(config)];
     const verdict = `The settings are complete (${config.env}).`;
     return { data: { ok: true, warnings }, shown: [...warnings, verdict].join('\n') };
   },
