@@ -10,10 +10,10 @@ export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestCo
     const expected = `must be \`${scope}\`, which only credentials of the operator have`;
     throw new VaultError('not_allowed', { field: 'scope', expected, scope });
   }
-  if (account !== undefined && scope === 'person') {
-    personOf(account);
-  }
   if (account?.credential === undefined) {
+    if (account !== undefined && scope === 'person') {
+      personOf(account);
+    }
     return;
   }
   requireSource(account, ip);
@@ -23,7 +23,9 @@ export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestCo
   if (scope === 'password') {
     throw outsideScope(account, 'this request: it needs the name and password of the account');
   }
-  if (scope !== 'any' && scope !== 'person' && scope !== 'none') {
+  if (scope === 'person') {
+    personOf(account);
+  } else if (scope !== 'any' && scope !== 'none') {
     requireScope(account, ...scopesOf(scope));
   }
 }

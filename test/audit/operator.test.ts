@@ -9,6 +9,7 @@ import { openTestVault } from '../helpers/vault.ts';
 const UNLOGGED = [
   'account list',
   'credential list',
+  'person list',
   'recovery status',
   'job list',
   'job show',

@@ -5,6 +5,7 @@ import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './cli
 import { clientOf, type MadeCredential, makeCredential, operatorClient } from './credentials.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from './endpoints.ts';
 import { type MadeInbound, newInbound } from './inbound.ts';
+import { person } from './people.ts';
 import { acceptedId, CARD, proxyPost } from './proxy.ts';
 import { sealingKey } from './sealing.ts';
 import type { TestVault } from './vault.ts';
@@ -146,6 +147,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   const job = await accept();
   const credential = await makeCredential(client, ['vault:list', 'job:read']);
   await good(clientOf(vault.handle, client, credential).send('GET', '/whoami'));
+  await good((await person(vault, client, 'support')).send('GET', '/whoami'));
   const operator = await operatorClient(vault);
   await good(operator.send('POST', '/account', { body: { name: 'former' } }));
   await good(operator.send('DELETE', '/account/former'));

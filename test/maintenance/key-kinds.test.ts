@@ -73,6 +73,7 @@ const IN_NO_BACKUP: Readonly<Record<string, string>> = {
   logHeads: 'as `accountHeads`',
   sad: 'the codes of this vault are to expire, and stay out of every file',
   sealingKeys: 'nothing that is stored is under one',
+  session: 'people sign in again',
 };
 
 test('a backup has a key of every kind that a restored vault needs', async () => {
