@@ -1610,7 +1610,7 @@ export interface paths {
         };
         /**
          * Read the signed-in person
-         * Returns the person whose session the request has, and when the session began and ends at the latest. For the console.
+         * Returns the person whose session the request has, and when the session began and ends at the latest.
          *
          *     A person who has signed in at the console is needed.
          */
@@ -1635,7 +1635,7 @@ export interface paths {
         post?: never;
         /**
          * Sign out
-         * Ends the session of the request, on every server at once; with `all` every session of the person. For the console.
+         * Ends the session of the request, on every server at once; with `all` every session of the person.
          *
          *     A person who has signed in at the console is needed.
          */
@@ -4531,7 +4531,7 @@ export interface components {
              */
             expires_at: string;
         };
-        /** A person of the account, who signs in at the console. */
+        /** Somebody who signs in at the console and acts for the account. */
         Person: {
             /**
              * Identifier of the person.

@@ -57,6 +57,7 @@ const DECISIONS = [
   page('decisions/x-wing.md', 'X-Wing', 'Why captures are sealed to two kinds of key in one'),
   page('decisions/compression.md', 'Compression', 'Why replies about an account have none'),
   page('decisions/credentials.md', 'API credentials', 'How they are found, kept and ended'),
+  page('decisions/people.md', 'People', 'What a session is, and how all of a person end'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
   page('decisions/recovery.md', 'Recoveries', 'Why shares open a key pair, and who vouches for it'),

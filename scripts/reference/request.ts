@@ -9,6 +9,7 @@ const PASSPHRASE = 'X-Vault-Passphrase';
 const SIGNED: Readonly<Record<string, string>> = {
   credential: '-H "Authorization: Bearer $OPERATOR"',
   captureSecret: '-H "X-Vault-Capture-Secret: $SECRET"',
+  session: `-H "Cookie: vault_session=$SESSION" -H 'Sec-Fetch-Site: same-origin'`,
   retrieveSecret: '-H "X-Vault-Retrieve-Secret: $SECRET"',
 };
 

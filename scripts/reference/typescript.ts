@@ -132,6 +132,11 @@ export function sdkCallsOf({ operationId, path }: Call): readonly string[] {
   return path === undefined ? ['webhooks.verify'] : (SDK_CALLS[operationId] ?? []);
 }
 
+/** True for the routes that people sign in and out by, which only the console calls. */
+export function isOfConsole(path: string): boolean {
+  return /^\/v1\/person\/(?:self|signin|invitation)(?:\/|$)/.test(path);
+}
+
 /** The code that calls an operation, or takes a call of the vault. Throws for an operation that has none. */
 export function programOf(call: Call, examples: SdkExamples): string {
   const { method, path } = call;
@@ -141,7 +146,7 @@ export function programOf(call: Call, examples: SdkExamples): string {
   if (path === '/v1/inbound/{id}/{path}') {
     return `const sender = client.inbound.sender({ id: 'marketplace', secret });\nconst reply = await sender.fetch('/orders', { method: '${method}' });`;
   }
-  if (/^\/v1\/person\/(?:self|signin|invitation)(?:\/|$)/.test(path ?? '')) {
+  if (path !== undefined && isOfConsole(path)) {
     return '// The console sends this with the cookie of a person; the SDK has no call.';
   }
   const parts = sdkCallsOf(call).flatMap((name) => examples.get(name) ?? []);

@@ -3,12 +3,13 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { callsOf, readApi } from '../../scripts/reference/document.ts';
 import { commandOf } from '../../scripts/reference/request.ts';
 import { exampleOf } from '../../scripts/reference/schema.ts';
-import { programOf, readExamples, sdkCallsOf } from '../../scripts/reference/typescript.ts';
+import { isOfConsole, programOf, readExamples, sdkCallsOf } from '../../scripts/reference/typescript.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { routeErrors } from '../../server/http/route.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { operatorClient } from '../helpers/credentials.ts';
+import { person } from '../helpers/people.ts';
 import { openTestVault } from '../helpers/vault.ts';
 import { createClient } from '../http/client.ts';
 import { WIRES } from '../sdk/wires.ts';
@@ -56,7 +57,8 @@ describe('the TypeScript of an operation', async () => {
 
   test('is that of the SDK which sends it', () => {
     const ofThirdParties = /^\/v1\/(?:relay|inbound\/\{id\})\//;
-    for (const call of calls.filter(({ path }) => path !== undefined && !ofThirdParties.test(path))) {
+    const isOfSdk = (path: string): boolean => !ofThirdParties.test(path) && !isOfConsole(path);
+    for (const call of calls.filter(({ path }) => path !== undefined && isOfSdk(path))) {
       const names = sdkCallsOf(call);
       expect([call.operationId, names.length > 0]).toEqual([call.operationId, true]);
       for (const name of names) {
@@ -101,7 +103,7 @@ test('the overview leads to every operation, once', async () => {
 });
 
 describe('the requests that the pages show', () => {
-  const CREDENTIALS = { AUTH: '', OPERATOR: '', SECRET: 'vcs1_none' };
+  const CREDENTIALS = { AUTH: '', OPERATOR: '', SECRET: 'vcs1_none', SESSION: '' };
   let url = '';
   let close = async (): Promise<void> => undefined;
   beforeAll(async () => {
@@ -110,6 +112,7 @@ describe('the requests that the pages show', () => {
     const account = await vault.account();
     CREDENTIALS.AUTH = `${account.name}:${account.password}`;
     CREDENTIALS.OPERATOR = (await operatorClient(vault)).made.secret;
+    CREDENTIALS.SESSION = (await person(vault, account, 'owner')).cookie.replace('vault_session=', '');
     url = `http://127.0.0.1:${server.port}`;
     close = async () => {
       await server.stop(true);

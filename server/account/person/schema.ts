@@ -102,7 +102,7 @@ export const SHOWN_PERSON = {
 
 export const Person = Type.Object(SHOWN_PERSON, {
   $id: 'Person',
-  description: 'A person of the account, who signs in at the console.',
+  description: 'Somebody who signs in at the console and acts for the account.',
 });
 export type Person = Static<typeof Person>;
 

@@ -20,7 +20,7 @@ const readSelf = defineRoute({
   operationId: 'readSelf',
   summary: 'Read the signed-in person',
   description:
-    'Returns the person whose session the request has, and when the session began and ends at the latest. For the console.',
+    'Returns the person whose session the request has, and when the session began and ends at the latest.',
   response: PersonSelf,
   errors: ['person_not_found'],
   handle: async ({ ctx }, services: Needs) => {
@@ -42,7 +42,7 @@ const signOut = defineRoute({
   operationId: 'signOut',
   summary: 'Sign out',
   description:
-    'Ends the session of the request, on every server at once; with `all` every session of the person. For the console.',
+    'Ends the session of the request, on every server at once; with `all` every session of the person.',
   query: SignOutQuery,
   response: Message,
   errors: ['person_not_found'],

@@ -335,7 +335,7 @@ const TAGS: Readonly<
   webhook: ['Webhooks', 'Calls that the vault makes to you.', 'webhooks'],
   event: ['Events', 'Be told what happens to items, keys and credentials.', 'events'],
   credential: ['Credentials', 'Credentials with a part of the rights of your account.', 'least-privilege'],
-  person: ['People', 'People of your account, who sign in at the console.', 'people'],
+  person: ['People', 'People of your account, each with a sign-in and a role.', 'people'],
   account: ['Accounts', 'Accounts of the vault, for platforms; with an operator credential.', 'platforms'],
   admin: ['Account and bills', 'Your account.', 'billing-and-preferences'],
   audit: ['Security log', 'The security log of your account.', 'audit'],
