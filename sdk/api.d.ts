@@ -2073,12 +2073,12 @@ export interface components {
              */
             outcome: string;
             /**
-             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.
+             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential; a person is `ACCOUNT/person/ID`.
              * @example shop
              */
             actor: string;
             /**
-             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * The name that the API credential or the person had then; it stays when the credential or the person is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
              * @example charge worker
              */
             actor_name?: string;
@@ -2141,12 +2141,12 @@ export interface components {
              */
             outcome: string;
             /**
-             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.
+             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential; a person is `ACCOUNT/person/ID`.
              * @example shop
              */
             actor: string;
             /**
-             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * The name that the API credential or the person had then; it stays when the credential or the person is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
              * @example charge worker
              */
             actor_name?: string;
@@ -3624,7 +3624,7 @@ export interface components {
                 next_at?: string;
             };
             /**
-             * Who asked for it, as in the security log: `account/NAME`, `credential/ID` or `endpoint/ID`. Empty for jobs of earlier versions.
+             * Who asked for it, as in the security log: `account/NAME`, `credential/ID`, `person/ID` or `endpoint/ID`. Empty for jobs of earlier versions.
              * @example credential/cred_Zm9vYmFyYmF6cXV4cXV1eA
              */
             actor: string;
@@ -4805,12 +4805,12 @@ export interface components {
              */
             outcome: string;
             /**
-             * Who performed it: `account/NAME`, `credential/ID` for an API credential, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.
+             * Who performed it: `account/NAME`, `credential/ID` for an API credential, `person/ID` for a person who has signed in, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.
              * @example account/shop
              */
             actor: string;
             /**
-             * The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
+             * The name that the API credential or the person had then; it stays when the credential or the person is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.
              * @example charge worker
              */
             actor_name?: string;
@@ -5075,7 +5075,7 @@ export interface components {
                  */
                 id?: string;
                 /**
-                 * Who did it: `account/NAME`, `credential/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.
+                 * Who did it: `account/NAME`, `credential/ID`, `person/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.
                  * @example account/shop
                  */
                 actor?: string;
@@ -23589,7 +23589,7 @@ export interface operations {
                          */
                         id?: string;
                         /**
-                         * Who did it: `account/NAME`, `credential/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.
+                         * Who did it: `account/NAME`, `credential/ID`, `person/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.
                          * @example account/shop
                          */
                         actor?: string;

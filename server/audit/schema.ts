@@ -121,7 +121,7 @@ export const AuditEntry = Type.Object(
     }),
     actor: Type.String({
       description:
-        'Who performed it: `account/NAME`, `credential/ID` for an API credential, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
+        'Who performed it: `account/NAME`, `credential/ID` for an API credential, `person/ID` for a person who has signed in, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
       examples: ['account/shop'],
     }),
     actor_name: Type.Optional(ActorName),

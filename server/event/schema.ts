@@ -141,7 +141,7 @@ export const EventWebhook = Type.Object(
         reference: optionalText('The reference of the item.', 'customer-4711'),
         id: optionalText('The endpoint, credential, certificate or job.', 'cred_Zm9vYmFyYmF6cXV4cXV1eA'),
         actor: optionalText(
-          'Who did it: `account/NAME`, `credential/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.',
+          'Who did it: `account/NAME`, `credential/ID`, `person/ID`, `endpoint/ID`, `operator`, `vault` for the service itself, or `anonymous`.',
           'account/shop',
         ),
         endpoint: optionalText('The endpoint that was used.', 'checkout'),

@@ -131,7 +131,7 @@ export const Job = Type.Object(
     ),
     actor: Type.String({
       description:
-        'Who asked for it, as in the security log: `account/NAME`, `credential/ID` or `endpoint/ID`. Empty for jobs of earlier versions.',
+        'Who asked for it, as in the security log: `account/NAME`, `credential/ID`, `person/ID` or `endpoint/ID`. Empty for jobs of earlier versions.',
       examples: ['credential/cred_Zm9vYmFyYmF6cXV4cXV1eA'],
     }),
     created_at: Timestamp('When it was accepted.'),

@@ -82,7 +82,7 @@ export const NextToken = Type.String({
 /** The name of the credential that acted, in entries of logs. */
 export const ActorName = Type.String({
   description:
-    'The name that the API credential had then; it stays when the credential is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.',
+    'The name that the API credential or the person had then; it stays when the credential or the person is deleted. Omitted for other actors, and in entries that an earlier version of the vault wrote.',
   examples: ['charge worker'],
 });
 

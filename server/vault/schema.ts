@@ -361,7 +361,7 @@ export const LogEntry = Type.Object(
     }),
     actor: Type.String({
       description:
-        'Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.',
+        'Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential; a person is `ACCOUNT/person/ID`.',
       examples: ['shop'],
     }),
     actor_name: Type.Optional(ActorName),
