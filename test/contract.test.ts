@@ -25,13 +25,17 @@ const OPEN: Readonly<Record<string, AuthRule>> = {
   'GET /v1/retrieve/{unique_id}': 'retrieve_secret',
   'GET /v1/retrieve/iframe/{form_id}': 'public',
   'GET /v1/capture/iframe/{form_id}': 'public',
+  'POST /v1/person/invitation/options': 'console',
+  'POST /v1/person/invitation': 'console',
+  'POST /v1/person/signin/options': 'console',
+  'POST /v1/person/signin': 'console',
 };
 
 /**
  * Whether the SDK leaves a route out: pages and sessions of people are for browsers, and forms need one of their two paths alone.
  */
-function isLeftOut({ path, html }: RouteShape): boolean {
-  const isOfSession = path.startsWith('/v1/person/self');
+function isLeftOut({ path, html, auth }: RouteShape): boolean {
+  const isOfSession = auth === 'console' || path.startsWith('/v1/person/self');
   return html === 'always' || isOfSession || path.startsWith('/v1/capture/iframe');
 }
 
@@ -173,7 +177,7 @@ describe('the SDK', () => {
   test('sends an endpoint its secret, and every other route the credentials of the account', () => {
     const secretOf: Readonly<Record<AuthRule, 'capture' | 'retrieve' | undefined>> = {
       ...{ capture_secret: 'capture', retrieve_secret: 'retrieve', inbound_secret: 'capture' },
-      ...{ basic: undefined, public: undefined },
+      ...{ basic: undefined, public: undefined, console: undefined },
     };
     // A path in plain words goes before one with a parameter in their place.
     const routes = ROUTES.toSorted((a, b) => Number(a.path.includes('{')) - Number(b.path.includes('{')));

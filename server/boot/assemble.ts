@@ -3,6 +3,11 @@ import { Accounts } from '../account/accounts.ts';
 import { Credentials } from '../account/credential/credentials.ts';
 import { CredentialSignIn } from '../account/credential/sign-in.ts';
 import { CredentialStore } from '../account/credential/store.ts';
+import { ChallengeStore } from '../account/passkey/challenge-store.ts';
+import { Passkeys } from '../account/passkey/passkeys.ts';
+import { Passphrases } from '../account/passkey/passphrases.ts';
+import { WrapRecords } from '../account/passkey/wrap-records.ts';
+import { WrapStore } from '../account/passkey/wrap-store.ts';
 import { Passwords } from '../account/passwords.ts';
 import { Persons } from '../account/person/persons.ts';
 import { PersonRecords } from '../account/person/records.ts';
@@ -200,6 +205,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const connectionStore = new NamedStore(redis, redisKeys.connections);
   const csrStore = new CsrStore(redis);
   const credentialStore = new CredentialStore(redis);
+  const challengeStore = new ChallengeStore(redis);
   const complianceStore = new ComplianceStore(redis);
   const endpointStore = new EndpointStore(redis);
   const eventStore = new EventStore(redis, buckets);
@@ -222,6 +228,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const sinkStore = new SinkStore(redis);
   const surveyStore = new SurveyStore(redis);
   const usageStore = new UsageStore(redis);
+  const wrapStore = new WrapStore(redis);
 
   // Limits and metering of requests.
   const metering = new Metering(usageStore, observer, now);
@@ -274,16 +281,27 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     randomId,
     now,
   );
+  const wrapRecords = new WrapRecords(wrapStore, crypto);
   const persons = new Persons(
     personStore,
     personRecords,
     accountRecords,
     credentials,
+    wrapRecords,
     crypto,
     limiter,
     audit,
     settings.people,
     randomId,
+    now,
+  );
+  const passkeys = new Passkeys(
+    challengeStore,
+    persons,
+    personRecords,
+    sessions,
+    audit,
+    settings.people,
     now,
   );
   const accounts = new Accounts(
@@ -315,7 +333,10 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const receivers = new Receivers(eventStore, crypto, credentials, personRecords, recordEvent, random, now);
   const watchedKeys = new WatchedKeys(eventStore, receivers);
   const resealStore = new ResealStore(redis);
-  const dependents = [endpointStore, new KeyJobs(jobStore, queue), folding, resealStore, watchedKeys];
+  const dependents = [
+    ...[endpointStore, new KeyJobs(jobStore, queue), folding, resealStore, watchedKeys],
+    wrapRecords,
+  ];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(
@@ -329,6 +350,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     cursors,
     randomId,
   );
+  const passphrases = new Passphrases(wrapRecords, personRecords, keyOpener, settings, now);
   const recoveries = new Recoveries(keyStore, crypto, keyOpener, keyRecords, attempts, metering);
 
   // Certificates, connections and rules.
@@ -677,6 +699,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       idempotency,
       inbounds,
       inboundUses,
+      passkeys,
+      passphrases,
       persons,
       platform,
     },

@@ -2,6 +2,9 @@ import { Type } from '@sinclair/typebox';
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
 import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
+import type { Passkeys } from '../account/passkey/passkeys.ts';
+import type { Passphrases } from '../account/passkey/passphrases.ts';
+import { PASSKEY_ROUTES } from '../account/passkey/routes.ts';
 import type { Persons } from '../account/person/persons.ts';
 import { PERSON_ROUTES } from '../account/person/routes.ts';
 import type { Platform } from '../account/platform.ts';
@@ -104,6 +107,8 @@ export interface RouteServices {
   readonly subscriptions: Subscriptions;
   readonly accounts: Accounts;
   readonly credentials: Credentials;
+  readonly passkeys: Passkeys;
+  readonly passphrases: Passphrases;
   readonly persons: Persons;
   readonly sessions: Sessions;
   readonly platform: Platform;
@@ -139,6 +144,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...CREDENTIAL_ROUTES,
   ...PERSON_ROUTES,
   ...SESSION_ROUTES,
+  ...PASSKEY_ROUTES,
   ...PLATFORM_ROUTES,
   ...AUDIT_ROUTES,
 ];
@@ -165,9 +171,9 @@ export const WEBHOOKS = {
 export const API: Api = { routes: ROUTES, webhooks: WEBHOOKS, schemas: [Tree] };
 
 /**
- * Returns true for a route that needs no account. If there are two listeners, the public one has these routes, and the
- * other has all.
+ * Returns true for a route that needs no account, and is not for the console alone. If there are two listeners, the public one has
+ * these routes, and the other has all.
  */
 export function isPublic({ auth }: Pick<RouteShape, 'auth'>): boolean {
-  return auth !== 'basic';
+  return auth !== 'basic' && auth !== 'console';
 }

@@ -1,5 +1,6 @@
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
+import type { Passphrases } from '../account/passkey/passphrases.ts';
 import type { Persons } from '../account/person/persons.ts';
 import type { AccountInfo, AccountRecords } from '../account/records.ts';
 import type { AccountStore } from '../account/store.ts';
@@ -45,6 +46,7 @@ interface Needs {
   readonly keys: Keys;
   readonly logHeads: LogHeads;
   readonly metering: Metering;
+  readonly passphrases: Passphrases;
   readonly persons: Persons;
   readonly subscriptions: Subscriptions;
   readonly usage: UsageReports;
@@ -115,6 +117,7 @@ export async function sweep(needs: Needs): Promise<void> {
       (aid: string) => needs.expiry.sweep(aid),
       (aid: string) => needs.usage.fold(aid),
       (aid: string) => needs.subscriptions.sweep(aid),
+      (aid: string) => needs.passphrases.sweep(aid),
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(needs, aid)),
     () => needs.persons.sweep(aids),

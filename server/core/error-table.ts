@@ -37,6 +37,12 @@ export const ERRORS = defineErrors({
     advice:
       'Correct the name, or remove it. The message names the documented one that comes nearest. An operator with old clients can set `VAULT_UNKNOWN_PARAMETERS=ignore`.',
   },
+  passkey_refused: {
+    status: 400,
+    text: 'The answer of the passkey does not fit: it is for another challenge or page, came too late or a second time, or its user was not verified.',
+    advice:
+      'Begin again: ask for new options, and answer them at the console within five minutes, on a device that verifies its user with a PIN, a fingerprint or the like.',
+  },
   invalid_json: {
     status: 400,
     text: 'The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.',
@@ -221,6 +227,12 @@ export const ERRORS = defineErrors({
     advice:
       'Ask the operator of the vault. Nothing is lost: accepted requests and webhooks wait, and everything goes on when the account is resumed.',
   },
+  passkey_cloned: {
+    status: 401,
+    text: 'The passkey has counted fewer signatures than the vault knows of: it may be a copy.',
+    advice:
+      'The reply is `unauthenticated`; this code is in the security log alone. If its owner has not restored the device from a backup, somebody has a copy: remove the passkey, and add a new one.',
+  },
   cross_site: {
     status: 403,
     text: 'The session of a person only counts for requests of the console itself, and this one may come from another site.',
@@ -333,6 +345,11 @@ export const ERRORS = defineErrors({
     text: 'The person has no such passkey.',
     advice: 'Check the id; `GET /v1/person/{id}` lists the passkeys of a person.',
   },
+  passphrase_not_found: {
+    status: 404,
+    text: 'The person keeps no passphrase of this key under this passkey.',
+    advice: 'Check key and passkey; `GET /v1/person/self/passphrase` lists what the person keeps.',
+  },
   account_not_found: {
     status: 404,
     text: 'The account does not exist.',
@@ -438,6 +455,11 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'The person has reached the limit of passkeys.',
     advice: 'Remove a passkey that is no longer used, and add the new one again.',
+  },
+  passphrases_full: {
+    status: 409,
+    text: 'The person has reached the limit of passphrases under passkeys.',
+    advice: 'Remove some that are no longer needed with `DELETE /v1/person/self/passphrase`.',
   },
   passkey_exists: {
     status: 409,

@@ -29,9 +29,9 @@ function isOwnOrigin(origin: string, { url }: Request, { publicUrl, people }: Ht
 function rejectOtherSites(request: Request, http: HttpConfig): void {
   const site = request.headers.get('sec-fetch-site');
   const origin = request.headers.get('origin');
-  const isOfConsole = origin !== null && origin === http.people.consoleUrl;
+  const isOwn = origin !== null && origin === http.people.consoleUrl;
   if (
-    ((site === 'cross-site' || site === 'same-site') && !isOfConsole) ||
+    ((site === 'cross-site' || site === 'same-site') && !isOwn) ||
     (site === null && origin !== null && !isOwnOrigin(origin, request, http))
   ) {
     throw new VaultError('not_allowed');
@@ -51,12 +51,29 @@ function rejectTyped(request: Request, { people }: HttpConfig): void {
  * Tells whether the cookie of a session counts: for requests of the console, and for reading also where a browser does not say that
  * another site has caused the request. Reading through the relay or the proxy sends something, and is no reading.
  */
-function countsCookie({ headers, method }: Request, { path }: RouteShape, { people }: HttpConfig): boolean {
-  const site = headers.get('sec-fetch-site');
-  if (site === 'same-origin' || headers.get('origin') === people.consoleUrl) {
+function countsCookie(request: Request, { path }: RouteShape, http: HttpConfig): boolean {
+  if (isOfConsole(request, http)) {
     return true;
   }
+  const { headers, method } = request;
+  const site = headers.get('sec-fetch-site');
   return isReading(method, path) && (site === null || site === 'none');
+}
+
+/** True for a request of which the browser says that a page of the console has caused it. */
+function isOfConsole({ headers }: Request, { people }: HttpConfig): boolean {
+  return headers.get('sec-fetch-site') === 'same-origin' || headers.get('origin') === people.consoleUrl;
+}
+
+/**
+ * Rejects a sign-in that another site could have caused, whose page would then act in a session of its choice. Browsers let pages send
+ * JSON to another site only where that allows it.
+ */
+export function requireConsole(request: Request, http: HttpConfig): void {
+  const [type = ''] = (request.headers.get('content-type') ?? '').split(';');
+  if (!isOfConsole(request, http) || type.trim().toLowerCase() !== 'application/json') {
+    throw new VaultError('cross_site');
+  }
 }
 
 function isReading(method: string, path: string): boolean {

@@ -105,7 +105,7 @@ export function compileRoute<Needs>(
   deps: HttpDeps,
 ): MountedRoute {
   const { body } = route;
-  const refuseUnknown = route.auth === 'basic' && deps.http.refuseUnknown;
+  const refuseUnknown = (route.auth === 'basic' || route.auth === 'console') && deps.http.refuseUnknown;
   const query =
     route.passphrase === 'none'
       ? openNames(route.query)

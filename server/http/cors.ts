@@ -12,11 +12,11 @@ const OF_ENDPOINTS = [
 const MAX_AGE_SECONDS = 7200;
 
 /**
- * True if pages of any origin may use a route: one without Basic Auth, whose credentials browsers remember. Servers, not pages,
- * send to inbounds.
+ * True if pages of any origin may use a route: one without Basic Auth, whose credentials browsers remember, that signs nobody in.
+ * Servers, not pages, send to inbounds.
  */
 export function isOpen(route: RouteShape): boolean {
-  return route.auth !== 'basic' && route.auth !== 'inbound_secret';
+  return route.auth !== 'basic' && route.auth !== 'console' && route.auth !== 'inbound_secret';
 }
 
 /** Lets pages of any origin read a reply, without credentials. The headers do not depend on the origin: no `Vary`. */

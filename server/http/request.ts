@@ -6,7 +6,7 @@ import { authorizeRoute } from './authorize.ts';
 import { dropBody, lengthOf, receiveBody } from './body.ts';
 import { hasLongBody } from './body-hold.ts';
 import { type PathParams, readCall } from './call.ts';
-import { recallCaller } from './caller.ts';
+import { recallCaller, requireConsole } from './caller.ts';
 import type { MountedRoute } from './compile.ts';
 import {
   arrive,
@@ -70,6 +70,9 @@ async function respond(
     }
     const length = lengthOf(route, ctx.request);
     const caller = route.auth === 'basic' ? recallCaller(ctx, route, deps) : undefined;
+    if (route.auth === 'console') {
+      requireConsole(ctx.request, deps.http);
+    }
     let bytes: Uint8Array | undefined;
     if (body.kind !== 'none') {
       bytes = await receiveBody(body.bytesMax, ctx, length, caller, deps);

@@ -53,8 +53,11 @@ export type PassphraseRule = 'none' | 'optional' | 'required';
 /** The secret of an endpoint, which its service verifies. */
 export type SecretRule = 'capture_secret' | 'retrieve_secret' | 'inbound_secret';
 
-/** `basic` requires the credentials of an account; `public` routes authenticate their callers themselves. */
-export type AuthRule = 'basic' | 'public' | SecretRule;
+/**
+ * `basic` requires the credentials of an account; `public` routes authenticate their callers themselves. So do those of `console`,
+ * which sign people in: they take requests of the console alone, so that no other page signs a browser in.
+ */
+export type AuthRule = 'basic' | 'public' | 'console' | SecretRule;
 
 export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
   capture_secret: 'X-Vault-Capture-Secret',
@@ -64,7 +67,7 @@ export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
 
 /** The header of the secret of a route; undefined for a route without one. */
 export function secretHeaderOf(auth: AuthRule): string | undefined {
-  return auth === 'basic' || auth === 'public' ? undefined : SECRET_HEADERS[auth];
+  return auth === 'basic' || auth === 'public' || auth === 'console' ? undefined : SECRET_HEADERS[auth];
 }
 
 /**
@@ -263,6 +266,7 @@ const ENDPOINT_SECRET: readonly ErrorCode[] = [...INBOUND_SECRET, 'endpoint_used
 const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
   basic: BASIC_AUTH,
   public: [],
+  console: ['cross_site', 'unknown_parameter', 'people_unavailable'],
   capture_secret: ENDPOINT_SECRET,
   retrieve_secret: ENDPOINT_SECRET,
   inbound_secret: INBOUND_SECRET,

@@ -1,6 +1,8 @@
 import type { Accounts } from '../../server/account/accounts.ts';
 import { readCredentials } from '../../server/account/authorization.ts';
 import { OPERATOR } from '../../server/account/credential/records.ts';
+import type { Passkeys } from '../../server/account/passkey/passkeys.ts';
+import type { Passphrases } from '../../server/account/passkey/passphrases.ts';
 import type { AccountPreferences } from '../../server/account/preferences.ts';
 import type { WhoAmI } from '../../server/account/schema.ts';
 import type { Sessions } from '../../server/account/session/sessions.ts';
@@ -258,6 +260,8 @@ export function createStubParts(override: Partial<AppDeps> = {}): StubParts {
     }),
     credentials: stubCredentials(note),
     persons: stubPersons(note),
+    passkeys: stub<Passkeys>({}),
+    passphrases: stub<Passphrases>({}),
     sessions: stub<Sessions>({}),
     platform: stubPlatform(note),
     signIns: stub<SignIns>({

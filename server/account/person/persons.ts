@@ -17,6 +17,7 @@ import { type Account, actorNameOf, type RequestContext } from '../../request/co
 import { outsideScope } from '../../request/permission.ts';
 import type { Credentials } from '../credential/credentials.ts';
 import { limitsOfCaller } from '../credential/records.ts';
+import type { WrapRecords } from '../passkey/wrap-records.ts';
 import type { AccountRecords } from '../records.ts';
 import {
   changeOfPerson,
@@ -64,6 +65,7 @@ export class Persons {
     private readonly records: PersonRecords,
     private readonly accounts: AccountRecords,
     private readonly credentials: Credentials,
+    private readonly wraps: WrapRecords,
     private readonly crypto: Crypto,
     private readonly limiter: Limiter,
     private readonly audit: Audit,
@@ -224,16 +226,17 @@ export class Persons {
   ): Promise<KnownPerson> {
     const used = invitation && this.crypto.digestCredential(invitation);
     const digest = this.digestOf(passkey.id);
+    // A digest that leads nowhere may be that of a registration in progress; the sweep removes the others.
     if (!(await this.store.pointers.claim(digest, name, this.now()))) {
-      if ((await this.byPasskey(passkey.id)) !== undefined) {
-        throw new VaultError('passkey_exists');
-      }
-      await this.store.pointers.point(digest, name, this.now());
+      throw new VaultError('passkey_exists');
     }
     const known = await this.records
       .change(name, (before) => this.withPasskey(before, passkey, used))
       .catch(async (error: unknown) => {
-        await this.store.pointers.unpoint([digest]);
+        // After a fault of the store the passkey may be there.
+        if (error instanceof VaultError && error.status < 500) {
+          await this.store.pointers.unpoint([digest]);
+        }
         throw error;
       });
     await this.store.pointers.unpoint(used === undefined ? [] : [used]);
@@ -251,14 +254,22 @@ export class Persons {
     return person && passkey && { person, passkey };
   }
 
-  /** Stores the new signature counter of a passkey, if it has grown. */
-  async notePasskeyUse({ name }: KnownPerson, passkeyId: string, counter: number): Promise<void> {
-    await this.records.change(name, (before) => {
-      const isOlder = ({ id, ...passkey }: PasskeyRecord) => id === passkeyId && passkey.counter < counter;
-      return before.passkeys.some(isOlder)
-        ? { ...before, passkeys: before.passkeys.map((one) => (isOlder(one) ? { ...one, counter } : one)) }
+  /** Stores the new signature counter of a passkey. `older` if it has not grown: then it stays. */
+  async notePasskeyUse(
+    { name }: KnownPerson,
+    passkeyId: string,
+    counter: number,
+  ): Promise<'ok' | 'older' | 'gone'> {
+    let state: 'ok' | 'older' | 'gone' = 'gone';
+    const changed = this.records.change(name, (before) => {
+      const passkey = before.passkeys.find(({ id }) => id === passkeyId);
+      state = passkey === undefined ? 'gone' : passkey.counter < counter ? 'ok' : 'older';
+      return state === 'ok'
+        ? { ...before, passkeys: before.passkeys.map((one) => (one === passkey ? { ...one, counter } : one)) }
         : before;
     });
+    await recover(changed, 'person_not_found', undefined);
+    return state;
   }
 
   /**
@@ -365,14 +376,19 @@ export class Persons {
   ): Promise<KnownPerson> {
     const { isUnmasked } = await this.ownerOf(account);
     let ended: readonly string[] = [];
+    let passkeysBefore = 0;
     const known = await this.records.change({ aid: account.aid, id }, (before) => {
       requireWithin(account, { ...before, unmasked: before.unmasked && isUnmasked });
       const after = edit(before);
       const kept = new Set(this.digestsOf(after));
       ended = this.digestsOf(before).filter((digest) => !kept.has(digest));
+      passkeysBefore = before.passkeys.length;
       return after;
     });
     await this.store.pointers.unpoint(ended);
+    if (known.record.passkeys.length < passkeysBefore) {
+      await this.wraps.keepUnder(known.name, known.record.passkeys);
+    }
     await this.endExceeding(ctx, known, actor, account.credential?.name);
     ctx.change = changeOfPerson(known.name, known.record);
     return known;

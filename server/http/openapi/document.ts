@@ -96,6 +96,7 @@ function securityOf({ auth, scope }: RouteShape): readonly Json[] {
     case 'retrieve_secret':
       return [{ retrieveSecret: [] }];
     case 'public':
+    case 'console':
       return [];
   }
 }

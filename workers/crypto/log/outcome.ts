@@ -113,6 +113,10 @@ const OUTCOMES = [
   'passkey_exists',
   'people_unavailable',
   'person_of_provider',
+  'passkey_refused',
+  'passkey_cloned',
+  'passphrases_full',
+  'passphrase_not_found',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */
