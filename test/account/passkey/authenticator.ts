@@ -1,5 +1,5 @@
 /** A browser with an authenticator, made of software. It does the right thing, or any wrong one that a test asks for. */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 /** What is different about an answer. Nothing is by default. */
 export interface Wrong {
@@ -133,6 +133,7 @@ export class SoftwareAuthenticator {
   /** The person that the passkey is for, as the options to make it have said. */
   userHandle = '';
   private readonly privateKey: KeyObject;
+  private readonly prfSecret = randomBytes(32);
   private readonly publicKey: KeyObject;
 
   constructor(
@@ -191,6 +192,12 @@ export class SoftwareAuthenticator {
         userHandle: wrong.userHandle === undefined ? this.userHandle : wrong.userHandle,
       },
     };
+  }
+
+  /** What the extension `prf` computes of an input, in this passkey alone. It never leaves the browser. */
+  prf(input: string): Buffer {
+    const salt = sha256(Buffer.concat([Buffer.from('WebAuthn PRF\0'), bytesOf(input)]));
+    return createHmac('sha256', this.prfSecret).update(salt).digest();
   }
 
   private common({ id = this.id, extensions = {} }: Wrong) {
