@@ -32,6 +32,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
 const KINDS: readonly (readonly [name: string, isOne: (route: RouteShape) => boolean])[] = [
   ['every route', () => true],
   ['every route that needs an account', ({ auth }) => auth === 'basic'],
+  ['every route that signs people in', ({ auth }) => auth === 'console'],
   ['every route with a body', ({ body }) => body.kind !== 'none'],
   ['every route that takes a passphrase', ({ passphrase }) => passphrase !== 'none'],
   ['every route that takes an Idempotency-Key', ({ idempotent }) => idempotent],
@@ -42,9 +43,7 @@ const NAMED_MAX = 10;
 /** Where codes occur that no route declares. */
 const OUTSIDE_ROUTES: Partial<Readonly<Record<ErrorCode, string>>> = {
   not_found: 'every other path',
-  invitation_gone: 'the console, where an invitation is accepted',
-  passkey_exists: 'the console, where a passkey is added',
-  passkeys_full: 'the console, where a passkey is added',
+  passkey_cloned: 'the security log: the reply is `unauthenticated`',
   method_not_allowed: 'every other method of a path',
   path_invalid: 'every path, before it is routed',
   connection_closed: 'the log of the server: nobody is left to read the reply',

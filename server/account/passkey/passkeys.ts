@@ -6,8 +6,9 @@ import type { Secret } from '../../core/secret.ts';
 import type { PeopleSettings } from '../../core/settings.ts';
 import type { AccountContext, RequestContext } from '../../request/context.ts';
 import { personOf } from '../../request/permission.ts';
-import type { Persons } from '../person/persons.ts';
+import { type Persons, shownOf } from '../person/persons.ts';
 import type { KnownPerson, PasskeyRecord, PersonName, PersonRecords } from '../person/records.ts';
+import type { Person } from '../person/schema.ts';
 import type { Sessions } from '../session/sessions.ts';
 import {
   challengeOf,
@@ -25,7 +26,7 @@ const DEFAULT_NAME = 'Passkey';
 /** A sign-in: the `Set-Cookie` of its session, the person, and the passkey that it used. */
 export interface PasskeySession {
   readonly cookie: string;
-  readonly person: KnownPerson;
+  readonly person: Person;
   readonly passkeyId: string;
 }
 
@@ -69,8 +70,7 @@ export class Passkeys {
       throw error;
     });
     const added = await this.persons.addPasskey(ctx, person, passkey, token);
-    const opened = await this.sessions.open(ctx, added, { kind: 'passkey', passkeyId: passkey.id });
-    return { ...opened, passkeyId: passkey.id };
+    return this.open(ctx, added, passkey.id);
   }
 
   /** Begins to add a passkey to the person that acts. Rejects with `sign_in_again`. */
@@ -119,8 +119,12 @@ export class Passkeys {
       const isCopy = state === 'older' && counter > 0;
       throw this.rejected(ctx, person.name, isCopy ? 'passkey_cloned' : 'unauthenticated');
     }
-    const opened = await this.sessions.open(ctx, person, { kind: 'passkey', passkeyId: passkey.id });
-    return { ...opened, passkeyId: passkey.id };
+    return this.open(ctx, person, passkey.id);
+  }
+
+  private async open(ctx: RequestContext, known: KnownPerson, passkeyId: string): Promise<PasskeySession> {
+    const { cookie, person } = await this.sessions.open(ctx, known, { kind: 'passkey', passkeyId });
+    return { cookie, person: shownOf(person, this.now()), passkeyId };
   }
 
   /** Makes options for a person, and keeps their challenge for it. */

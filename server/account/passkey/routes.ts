@@ -5,7 +5,6 @@ import { type Call, defineRoute, type Reply } from '../../http/route.ts';
 import type { AccountContext } from '../../request/context.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { Message } from '../../schema/common.ts';
-import type { Persons } from '../person/persons.ts';
 import type { PasskeySession, Passkeys } from './passkeys.ts';
 import type { Passphrases } from './passphrases.ts';
 import { refusePrfResults } from './prf.ts';
@@ -34,19 +33,14 @@ import {
 interface Needs {
   readonly passkeys: Passkeys;
   readonly passphrases: Passphrases;
-  readonly persons: Persons;
 }
 
 const OPEN = { noun: 'person', auth: 'console', scope: 'none', meter: [] } as const;
 const OWN = { noun: 'person', auth: 'basic', scope: 'any', meter: [] } as const;
 
 /** The reply to a sign-in, with the cookie of its session. */
-async function signedIn({ cookie, person, passkeyId }: PasskeySession, { persons }: Needs): Promise<Reply> {
-  const { aid, id } = person.name;
-  return {
-    json: { person: await persons.read(aid, id), passkey_id: passkeyId },
-    headers: { 'Set-Cookie': cookie },
-  };
+function signedIn({ cookie, person, passkeyId }: PasskeySession): Reply {
+  return { json: { person, passkey_id: passkeyId }, headers: { 'Set-Cookie': cookie } };
 }
 
 const invitationOptions = defineRoute({
@@ -94,10 +88,10 @@ const acceptInvitation = defineRoute({
     ...(['person_not_found', 'unauthenticated'] as const),
     ...(['account_suspended', 'people_unavailable', 'integrity_failed', 'record_rolled_back'] as const),
   ],
-  handle: async ({ ctx, body }, services: Needs) => {
+  handle: async ({ ctx, body }, { passkeys }: Needs) => {
     refusePrfResults(body);
     const { token, name, response } = body;
-    return signedIn(await services.passkeys.accept(ctx, new Secret(token), name, response), services);
+    return signedIn(await passkeys.accept(ctx, new Secret(token), name, response));
   },
 });
 
@@ -127,11 +121,11 @@ const signIn = defineRoute({
   response: SignedIn,
   errors: [
     ...(['unauthenticated', 'account_suspended', 'people_unavailable'] as const),
-    ...(['person_not_found', 'integrity_failed', 'record_rolled_back'] as const),
+    ...(['integrity_failed', 'record_rolled_back'] as const),
   ],
-  handle: async ({ ctx, body }, services: Needs) => {
+  handle: async ({ ctx, body }, { passkeys }: Needs) => {
     refusePrfResults(body);
-    return signedIn(await services.passkeys.signIn(ctx, body.response), services);
+    return signedIn(await passkeys.signIn(ctx, body.response));
   },
 });
 
