@@ -4,6 +4,7 @@ import { Credentials } from '../account/credential/credentials.ts';
 import { CredentialSignIn } from '../account/credential/sign-in.ts';
 import { CredentialStore } from '../account/credential/store.ts';
 import { ChallengeStore } from '../account/passkey/challenge-store.ts';
+import { Challenges } from '../account/passkey/challenges.ts';
 import { Passkeys } from '../account/passkey/passkeys.ts';
 import { Passphrases } from '../account/passkey/passphrases.ts';
 import { WrapRecords } from '../account/passkey/wrap-records.ts';
@@ -296,7 +297,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     now,
   );
   const passkeys = new Passkeys(
-    challengeStore,
+    new Challenges(challengeStore, cursors, randomId, now),
     persons,
     personRecords,
     sessions,

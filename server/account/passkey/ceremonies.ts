@@ -1,5 +1,6 @@
 import { type JsonValue, parseJson } from '../../domain/json/json.ts';
 import type { NewPasskeyAnswer, PasskeyAnswer } from './ceremony-schema.ts';
+import { CHALLENGE_MS } from './challenges.ts';
 
 /** The site that passkeys belong to: they answer to no other origin. */
 export interface PasskeySite {
@@ -29,8 +30,6 @@ interface MadePasskey {
   readonly transports?: readonly string[];
 }
 
-/** The time that a browser waits for its user. Challenges live as long. */
-const TIMEOUT_MS = 5 * 60 * 1_000;
 /** EdDSA, ES256, RS256. */
 const ALGORITHMS = [-8, -7, -257];
 /** The transports that browsers know. Others are dropped: a browser would refuse them. */
@@ -50,17 +49,27 @@ function handleOf({ id }: Pick<Owner, 'id'>): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(id);
 }
 
+function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Buffer.from(base64url, 'base64url'));
+}
+
 function descriptorsOf(passkeys: readonly Known[]) {
   return passkeys.map(({ id, transports = [] }) => ({ id, transports: [...transports] }));
 }
 
 /** Options to make a passkey, none of the given ones again. */
-export async function creationOptions({ rpId }: PasskeySite, owner: Owner, passkeys: readonly Known[]) {
+export async function creationOptions(
+  { rpId }: PasskeySite,
+  owner: Owner,
+  passkeys: readonly Known[],
+  challenge: string,
+) {
   const { generateRegistrationOptions } = await loadLibrary();
   return generateRegistrationOptions({
+    challenge: bytesOf(challenge),
     ...{ rpName: 'Cardvault', rpID: rpId },
     ...{ userID: handleOf(owner), userName: `${owner.name} (${owner.account})`, userDisplayName: owner.name },
-    ...{ attestationType: 'none', timeout: TIMEOUT_MS, supportedAlgorithmIDs: ALGORITHMS },
+    ...{ attestationType: 'none', timeout: CHALLENGE_MS, supportedAlgorithmIDs: ALGORITHMS },
     // The types of the library name only those that it knows.
     excludeCredentials: descriptorsOf(passkeys) as never,
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
@@ -69,10 +78,15 @@ export async function creationOptions({ rpId }: PasskeySite, owner: Owner, passk
 }
 
 /** Options to sign in, or with `passkeys` to use one of these. */
-export async function requestOptions({ rpId }: PasskeySite, passkeys: readonly Known[] = []) {
+export async function requestOptions(
+  { rpId }: PasskeySite,
+  challenge: string,
+  passkeys: readonly Known[] = [],
+) {
   const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({
-    ...{ rpID: rpId, timeout: TIMEOUT_MS, userVerification: 'required' },
+    challenge: bytesOf(challenge),
+    ...{ rpID: rpId, timeout: CHALLENGE_MS, userVerification: 'required' },
     allowCredentials: descriptorsOf(passkeys) as never,
   });
   // In JSON the input is base64url, which the type of the library does not know.
@@ -170,7 +184,7 @@ export async function verifySignIn(
       // The counter is compared by the caller, and only of a right signature.
       credential: {
         id: passkey.id,
-        publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
+        publicKey: bytesOf(passkey.publicKey),
         counter: 0,
       },
     });

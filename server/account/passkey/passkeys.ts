@@ -19,9 +19,10 @@ import {
   verifySignIn,
 } from './ceremonies.ts';
 import type { NewPasskeyAnswer, PasskeyAnswer } from './ceremony-schema.ts';
-import type { ChallengeStore, ChallengeUse } from './challenge-store.ts';
+import type { Challenges, ChallengeUse } from './challenges.ts';
 
 const DEFAULT_NAME = 'Passkey';
+const SIGN_IN: ChallengeUse = ['signin'];
 
 /** A sign-in: the `Set-Cookie` of its session, the person, and the passkey that it used. */
 export interface PasskeySession {
@@ -33,7 +34,7 @@ export interface PasskeySession {
 /** Adds passkeys to people, and signs people in with them. */
 export class Passkeys {
   constructor(
-    private readonly challenges: ChallengeStore,
+    private readonly challenges: Challenges,
     private readonly persons: Persons,
     private readonly records: PersonRecords,
     private readonly sessions: Sessions,
@@ -89,9 +90,7 @@ export class Passkeys {
 
   /** Begins a sign-in of anybody: the browser asks which of its passkeys to use. */
   async signInOptions() {
-    const options = await requestOptions(this.site());
-    await this.challenges.add(['signin'], options.challenge);
-    return { options };
+    return { options: await requestOptions(this.site(), this.challenges.make(SIGN_IN)) };
   }
 
   /**
@@ -101,14 +100,13 @@ export class Passkeys {
   async signIn(ctx: RequestContext, answer: PasskeyAnswer): Promise<PasskeySession> {
     const site = this.site();
     const challenge = challengeOf(answer.response.clientDataJSON);
-    const isOurs = challenge !== undefined && (await this.challenges.take(['signin'], challenge));
     const found = await this.persons.byPasskey(answer.id);
-    if (!isOurs || found === undefined) {
+    if (challenge === undefined || !this.challenges.isOpen(SIGN_IN, challenge) || found === undefined) {
       throw this.rejected(ctx, found?.person.name);
     }
     const { person, passkey } = found;
     const counter = await verifySignIn(site, answer, challenge, person.name, passkey);
-    if (counter === undefined) {
+    if (counter === undefined || !(await this.challenges.take(challenge))) {
       throw this.rejected(ctx, person.name);
     }
     // A passkey that does not count always sends 0.
@@ -127,13 +125,12 @@ export class Passkeys {
     return { cookie, person: shownOf(person, this.now()), passkeyId };
   }
 
-  /** Makes options for a person, and keeps their challenge for it. */
-  private async makeOptions(person: KnownPerson, ceremony: 'invitation' | 'passkey') {
+  /** Makes options for a person, whose challenge is good for it alone. */
+  private makeOptions(person: KnownPerson, ceremony: 'invitation' | 'passkey') {
     const { name, record } = person;
     const owner = { id: name.id, name: record.name, account: record.account };
-    const options = await creationOptions(this.site(), owner, record.passkeys);
-    await this.challenges.add(useOf(ceremony, name), options.challenge);
-    return options;
+    const challenge = this.challenges.make(useOf(ceremony, name));
+    return creationOptions(this.site(), owner, record.passkeys, challenge);
   }
 
   /** Verifies a new passkey. Rejects with `passkey_refused` whatever is wrong. */
@@ -144,10 +141,9 @@ export class Passkeys {
     answer: NewPasskeyAnswer,
   ): Promise<PasskeyRecord> {
     const challenge = challengeOf(answer.response.clientDataJSON);
-    const isOurs =
-      challenge !== undefined && (await this.challenges.take(useOf(ceremony, person), challenge));
-    const made = isOurs ? await verifyNewPasskey(this.site(), answer, challenge) : undefined;
-    if (made === undefined) {
+    const isOpen = challenge !== undefined && this.challenges.isOpen(useOf(ceremony, person), challenge);
+    const made = isOpen ? await verifyNewPasskey(this.site(), answer, challenge) : undefined;
+    if (made === undefined || challenge === undefined || !(await this.challenges.take(challenge))) {
       throw new VaultError('passkey_refused', { field: 'body.response' });
     }
     return { ...made, name, created_at: new Date(this.now()).toISOString() };

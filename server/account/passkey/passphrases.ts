@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
@@ -56,7 +57,8 @@ export class Passphrases {
     return {
       aad: this.aadOf(ctx, person, { ...key, passkeyId: passkey_id }),
       generation: key.gen,
-      options: await requestOptions(site, [passkey]),
+      // Its answer stays in the browser: nobody verifies the challenge.
+      options: await requestOptions(site, randomBytes(32).toString('base64url'), [passkey]),
     };
   }
 

@@ -143,15 +143,6 @@ describe('a sign-in', () => {
       },
     ],
     [
-      'right, after a wrong answer to the same challenge',
-      UNKNOWN,
-      async ({ member: { key }, browser }) => {
-        const options = await signInOptions(browser);
-        expect((await sent(browser, key.get(options, { uv: false }))).outcome).toBe(UNKNOWN);
-        return sent(browser, key.get(options));
-      },
-    ],
-    [
       'with the challenge of an invitation',
       UNKNOWN,
       async ({ account: of, member: { key }, browser }) => {
@@ -495,12 +486,18 @@ describe('a registration', () => {
       },
     ],
     [
-      'repeated, after it was refused',
+      'with a challenge that was used',
       REFUSED,
-      async ({ token, browser, key }) => {
-        const options = await invitationOptions(browser, token);
-        expect((await sent(browser, token, key.create(options, { uv: false }))).outcome).toBe(REFUSED);
-        return sent(browser, token, key.create(options));
+      async ({ account }) => {
+        const { browser } = await newMember(vault.handle, account);
+        const begun = succeeded(await browser.send('POST', '/person/self/passkey/options', { body: {} }));
+        const { options } = begun.as<{ options: CreationOptions }>();
+        const send = () =>
+          browser.send('POST', '/person/self/passkey', {
+            body: { response: new SoftwareAuthenticator(ORIGIN).create(options) },
+          });
+        succeeded(await send());
+        return send();
       },
     ],
     [
