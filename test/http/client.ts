@@ -22,6 +22,9 @@ export interface Client {
   readonly lastInput: () => unknown;
 }
 
+/** What a browser says of a request of the console. */
+export const OF_CONSOLE = { 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' } as const;
+
 /** A path of the table as a request has it: its parameters name the endpoint that there is. */
 export function samplePath(path: string): string {
   return path.replaceAll(/\{\w+\}/g, ENDPOINT.id);

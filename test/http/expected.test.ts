@@ -6,7 +6,7 @@ import { ERRORS } from '../../server/core/error-table.ts';
 import { OPERATOR_SCOPE } from '../../server/core/scopes.ts';
 import type { RouteShape } from '../../server/http/route.ts';
 import { ALIASES, QUERY_KIND } from '../../server/schema/kinds.ts';
-import { type Answer, createClient, samplePath } from './client.ts';
+import { type Answer, createClient, OF_CONSOLE, samplePath } from './client.ts';
 import { OPERATOR_AUTHORIZATION, PERSON_AUTHORIZATION } from './stub-parts.ts';
 
 const CANARY = '4929123412341234';
@@ -113,6 +113,7 @@ describe('a member of a body', () => {
       'x-vault-passphrase': 'a-passphrase',
       ...(route.scope === OPERATOR_SCOPE && { authorization: OPERATOR_AUTHORIZATION }),
       ...(route.scope === 'person' && { authorization: PERSON_AUTHORIZATION }),
+      ...(route.auth === 'console' && OF_CONSOLE),
     };
     const answer = await client.send(route.method, samplePath(route.path), { body, headers });
     expectRefused(answer, `body.${name}`);

@@ -7,7 +7,9 @@ import type { RouteShape } from '../../server/http/route.ts';
 import { EACH } from '../../server/schema/kinds.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { operatorClient } from '../helpers/credentials.ts';
+import { type PersonClient, person } from '../helpers/people.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { OF_CONSOLE } from './client.ts';
 
 const CANARY = '4929123412341234';
 const UNKNOWN = 'no_such_member';
@@ -15,11 +17,13 @@ const UNKNOWN = 'no_such_member';
 let vault: TestVault;
 let account: AccountClient;
 let operator: AccountClient;
+let member: PersonClient;
 
 beforeAll(async () => {
   vault = await openTestVault();
   account = await vault.account();
   operator = await operatorClient(vault);
+  member = await person(vault, account, 'owner');
   await account.key('customers-2026');
   for (const kind of ['retrieve', 'capture']) {
     const query = { form_id: `u1-${kind}` };
@@ -148,11 +152,12 @@ describe('a wrong member is named whole', () => {
     const kind = route.path.split('/')[2] ?? '';
     const path = route.path.slice('/v1'.length).replaceAll(/\{\w+\}/g, `u1-${kind}`);
     for (const { value, place } of faultsOf(schema, 'body')) {
-      const caller = route.scope === OPERATOR_SCOPE ? operator : account;
+      const caller = route.scope === OPERATOR_SCOPE ? operator : route.scope === 'person' ? member : account;
       const answer = await caller.send(route.method, path, {
         query: { ...needed(route), ...('user' in route.query.properties ? { user: 'customers-2026' } : {}) },
         passphrase: PASSPHRASE,
         body: value,
+        ...(route.auth === 'console' && { headers: OF_CONSOLE }),
       });
       expect(answer.text).not.toContain(CANARY);
       // Of a batch, a wrong item alone has failed.

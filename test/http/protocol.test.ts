@@ -4,7 +4,7 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { acceptsGzip } from '../../server/http/accept.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
-import { createClient, samplePath } from './client.ts';
+import { createClient, OF_CONSOLE, samplePath } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 import { talkTo } from './talk.ts';
@@ -117,6 +117,7 @@ describe('a body with a Content-Encoding', () => {
           'Content-Encoding': coding,
           'X-Vault-Passphrase': 'pass',
           'X-Vault-Capture-Secret': ENDPOINT.secret,
+          ...OF_CONSOLE,
         };
         const answer = await client.send(method, `${samplePath(path)}?${NEEDED[path] ?? ''}`, {
           headers,

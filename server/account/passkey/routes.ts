@@ -36,7 +36,7 @@ interface Needs {
 }
 
 const OPEN = { noun: 'person', auth: 'console', scope: 'none', meter: [] } as const;
-const OWN = { noun: 'person', auth: 'basic', scope: 'any', meter: [] } as const;
+const OWN = { noun: 'person', auth: 'basic', scope: 'person', meter: [] } as const;
 
 /** The reply to a sign-in, with the cookie of its session. */
 function signedIn({ cookie, person, passkeyId }: PasskeySession): Reply {
@@ -160,7 +160,7 @@ const addPasskey = defineRoute({
     ...(['sign_in_again', 'passkey_refused', 'passkey_exists', 'passkeys_full'] as const),
     ...(['person_of_provider', 'person_not_found', 'people_unavailable'] as const),
   ],
-  audit: { action: 'person.passkey.add', of: 'errors', object: ownObject },
+  audit: { action: 'person.passkey.add', object: (call) => ownObject(call) },
   handle: async ({ ctx, body }, { passkeys }: Needs) => {
     refusePrfResults(body);
     const { id, name, created_at } = await passkeys.add(ctx, body.name, body.response);

@@ -9,7 +9,9 @@ const WRAP_CHARACTERS_MIN = 39;
 const WRAP_CHARACTERS_MAX = 21_883;
 
 const Wrap = Type.String({
-  pattern: `^[A-Za-z0-9_-]{${WRAP_CHARACTERS_MIN},${WRAP_CHARACTERS_MAX}}$`,
+  pattern: '^[A-Za-z0-9_-]+$',
+  minLength: WRAP_CHARACTERS_MIN,
+  maxLength: WRAP_CHARACTERS_MAX,
   description:
     'Base64url of a nonce of 12 bytes, the encrypted passphrase and a tag of 16 bytes: AES-256-GCM under a key that HKDF-SHA256 derives from the result of the extension `prf`, which stays in the browser.',
   [EXPECTED]: 'must be base64url of 12 bytes of nonce, the encrypted passphrase and 16 bytes of tag',

@@ -215,7 +215,7 @@ export class Persons {
   }
 
   /**
-   * Adds a passkey to a person, and logs it. With an invitation it uses that up in the same write. Rejects with `invitation_gone`,
+   * Adds a passkey to a person. With an invitation it uses that up in the same write, and logs it. Rejects with `invitation_gone`,
    * `passkey_exists`, `passkeys_full` or `person_of_provider`.
    */
   async addPasskey(
@@ -240,7 +240,10 @@ export class Persons {
         throw error;
       });
     await this.store.pointers.unpoint(used === undefined ? [] : [used]);
-    await this.log(ctx, 'person.passkey.add', known);
+    ctx.change = changeOfPerson(known.name, known.record);
+    if (used !== undefined) {
+      await this.log(ctx, 'person.passkey.add', known);
+    }
     return known;
   }
 
