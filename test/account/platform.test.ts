@@ -64,7 +64,9 @@ async function operatorLog(): Promise<readonly Entry[]> {
 }
 
 const OWN_ROUTES = ROUTES.filter(({ scope }) => scope === OPERATOR_SCOPE);
-const OTHERS = ROUTES.filter(({ scope, auth }) => scope !== OPERATOR_SCOPE && auth !== 'public');
+const OTHERS = ROUTES.filter(
+  ({ scope, auth }) => scope !== OPERATOR_SCOPE && auth !== 'public' && auth !== 'console',
+);
 
 function pathOf({ path }: { readonly path: string }): string {
   return path.slice('/v1'.length).replaceAll(/\{\w+\}/g, 'x');

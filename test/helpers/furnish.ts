@@ -98,6 +98,13 @@ async function furnishEvents(vault: TestVault, client: AccountClient): Promise<v
   await good(client.send('DELETE', `/proxy/job/${first?.id}`));
 }
 
+/** Makes a person who is signed in, and keeps a passphrase. */
+async function furnishPerson(vault: TestVault, client: AccountClient): Promise<void> {
+  const member = await person(vault, client, 'owner');
+  const body = { key: 'u', passkey_id: member.passkey.id, wrap: 'A'.repeat(120) };
+  await good(member.send('PUT', '/person/self/passphrase', { body }));
+}
+
 /** Makes an account with a record of every kind. The vault's jobs must not run, so that one waits. */
 export async function furnish(vault: TestVault): Promise<Furnished> {
   const client = await vault.account();
@@ -147,7 +154,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   const job = await accept();
   const credential = await makeCredential(client, ['vault:list', 'job:read']);
   await good(clientOf(vault.handle, client, credential).send('GET', '/whoami'));
-  await good((await person(vault, client, 'support')).send('GET', '/whoami'));
+  await furnishPerson(vault, client);
   const operator = await operatorClient(vault);
   await good(operator.send('POST', '/account', { body: { name: 'former' } }));
   await good(operator.send('DELETE', '/account/former'));

@@ -4,12 +4,14 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { pairsOf } from '../../server/schema/other-name.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { credentialClient } from '../helpers/credentials.ts';
+import { person } from '../helpers/people.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
 const vault = await openTestVault();
 const account = await vault.account();
 await account.key('one');
 await account.key('two');
+const member = await person(vault, account, 'owner');
 afterAll(() => vault.close());
 
 /** A request to a route, with names of keys where it has them. */
@@ -34,6 +36,11 @@ function inQuery(
 function inBody(method: string, path: string, more: object): Send {
   const passphrase = method === 'POST' && path.startsWith('/vault') ? { passphrase: PASSPHRASE } : {};
   return (names) => account.send(method, path, { ...passphrase, body: { ...more, ...names } });
+}
+
+function ofPerson(method: string, path: string, more: object = {}): Send {
+  const body = { passkey_id: member.passkey.id, ...more };
+  return (names) => member.send(method, `/person/self${path}`, { body: { ...body, ...names } });
 }
 
 const RECIPIENTS = [
@@ -68,11 +75,14 @@ const REQUESTS: Readonly<Record<string, readonly [send: Send, place: 'query' | '
     'body',
   ],
   deleteRecovery: [inBody('DELETE', '/key/recovery', SECRETS), 'body'],
+  beginPassphrase: [ofPerson('POST', '/passphrase/options'), 'body'],
+  keepPassphrase: [ofPerson('PUT', '/passphrase', { wrap: 'A'.repeat(40) }), 'body'],
 };
 
 /** Operations whose request for a key that is not there has another outcome. */
 const OTHERS = [
   'createInbound',
+  'forgetPassphrase',
   'createKey',
   'recoverKey',
   'exportItems',

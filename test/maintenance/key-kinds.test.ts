@@ -17,6 +17,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 const NOT_FURNISHED: Readonly<Record<string, string>> = {
   accountOutbox: 'there until an announced event is queued',
   accountRate: 'counts for a minute at most',
+  challenge: 'there for minutes after a passkey was used',
   ownRate: 'counts for an hour at most',
   eventOutbox: 'there until the events of changes are queued',
   expiring: 'there while a server counts what expires',
