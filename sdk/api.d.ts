@@ -1738,7 +1738,7 @@ export interface paths {
          * Begin to add a passkey
          * Gives the options to make another passkey of the person that has signed in, whose answer is accepted once within five minutes. Needs a sign-in within five minutes.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         post: operations["beginPasskey"];
         delete?: never;
@@ -1760,7 +1760,7 @@ export interface paths {
          * Add a passkey
          * Adds another passkey to the person that has signed in. Needs a sign-in within five minutes. Results of the extension `prf` are refused: they stay in the browser.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         post: operations["addPasskey"];
         delete?: never;
@@ -1782,7 +1782,7 @@ export interface paths {
          * Begin to keep a passphrase under a passkey
          * Gives what a browser needs to encrypt the passphrase of a key under a passkey of the person that has signed in. The answer to the options stays in the browser.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         post: operations["beginPassphrase"];
         delete?: never;
@@ -1802,14 +1802,14 @@ export interface paths {
          * List passphrases under passkeys
          * Returns the encrypted passphrases of the person that has signed in, under all of its passkeys, as far as they still open something.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         get: operations["listKeptPassphrases"];
         /**
          * Keep a passphrase under a passkey
          * Stores the passphrase of a key, which the browser has encrypted under a passkey of the person that has signed in, in place of the one before. The vault cannot open it. It ends with the person, the passkey, the key and its passphrase.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         put: operations["keepPassphrase"];
         post?: never;
@@ -1817,7 +1817,7 @@ export interface paths {
          * Remove a passphrase under a passkey
          * Removes the encrypted passphrase of a key under one passkey.
          *
-         *     Any credential may be used.
+         *     A person who has signed in at the console is needed.
          */
         delete: operations["forgetPassphrase"];
         options?: never;

@@ -41,6 +41,7 @@ test('the schema marks exactly these properties as secret', async () => {
     }
   }
   expect(places.sort()).toEqual([
+    'AcceptInvitation.token',
     'AccountPassword.password',
     'CaptureEndpoint.secret',
     'CaptureOrder.webhook.secret',
@@ -57,7 +58,10 @@ test('the schema marks exactly these properties as secret', async () => {
     'CredentialWithSecret.secret',
     'GeneratedPassphrase.passphrase',
     'InboundWithSecret.secret',
+    'InvitationOptionsBody.token',
     'InvitedPerson.invitation',
+    'KeptPassphrase.wrap',
+    'KeptPassphrases.wrap',
     'KeyWithPassphrase.passphrase',
     'LuhnQuery.number',
     'NetworkTokenBody.0.secret',
@@ -67,6 +71,7 @@ test('the schema marks exactly these properties as secret', async () => {
     'PassphraseParameter',
     'ProxyOrder.webhook.secret',
     'ProxyWebhook.secret',
+    'PutWrap.wrap',
     'RecoverBody.new_passphrase',
     'RecoverBody.shares',
     'RemoveRecoveryBody.passphrase',

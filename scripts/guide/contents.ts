@@ -60,6 +60,11 @@ const DECISIONS = [
   page('decisions/people.md', 'People', 'What a session is, and how all of a person end'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
+  page(
+    'decisions/passphrase-under-a-passkey.md',
+    'Passphrases under passkeys',
+    'Why browsers encrypt them, and against whom that helps',
+  ),
   page('decisions/recovery.md', 'Recoveries', 'Why shares open a key pair, and who vouches for it'),
   page('decisions/export.md', 'Exports', 'Why any thread may encrypt a part of a file'),
   page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),
