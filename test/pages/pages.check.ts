@@ -42,7 +42,8 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   ],
   people: [
     ...['createPerson', 'listPeople', 'readPerson', 'changePerson', 'deletePerson', 'invitePerson'],
-    'deletePasskey',
+    ...['deletePasskey', 'acceptInvitation', 'signIn', 'beginPasskey', 'addPasskey'],
+    ...['beginPassphrase', 'keepPassphrase', 'listKeptPassphrases', 'forgetPassphrase'],
   ],
   'least-privilege': [
     'createCredential',

@@ -10,6 +10,7 @@ function Base64Url(description: string, maxLength = ANSWER_CHARACTERS_MAX) {
     pattern: '^[A-Za-z0-9_-]+$',
     maxLength,
     description,
+    examples: ['Zm9vYmFyYmF6cXV4cXV1eA'],
     [EXPECTED]: `must be base64url without padding, of at most ${maxLength} characters`,
   });
 }
