@@ -4850,7 +4850,10 @@ export interface components {
         };
         /** Options of `navigator.credentials.create()`. `PublicKeyCredential.parseCreationOptionsFromJSON()` reads them. */
         PasskeyCreationOptions: {
-            /** Random bytes; good once, for five minutes. */
+            /**
+             * Random bytes; good once, for five minutes.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             challenge: string;
             /**
              * Milliseconds.
@@ -4879,9 +4882,15 @@ export interface components {
         };
         /** `toJSON()` of the credential that `navigator.credentials.create()` has made. */
         NewPasskeyAnswer: {
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             id: string;
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             rawId: string;
             /**
              * The kind of the credential.
@@ -4894,9 +4903,15 @@ export interface components {
             };
             /** What the authenticator has answered. */
             response: {
-                /** What the browser has signed for: ceremony, challenge and origin. */
+                /**
+                 * What the browser has signed for: ceremony, challenge and origin.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
                 clientDataJSON: string;
-                /** The new passkey. An attestation in it is ignored. */
+                /**
+                 * The new passkey. An attestation in it is ignored.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
                 attestationObject: string;
                 /** How a browser reaches it. */
                 transports?: string[];
@@ -4925,14 +4940,20 @@ export interface components {
         SignedIn: {
             /** A person of the account, who signs in at the console. */
             person: components["schemas"]["Person"];
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             passkey_id: string;
         };
         /** Nothing: the browser finds the passkey. */
         SignInOptionsOrder: Record<string, never>;
         /** Options of `navigator.credentials.get()`. `PublicKeyCredential.parseRequestOptionsFromJSON()` reads them. */
         PasskeyRequestOptions: {
-            /** Random bytes; good once, for five minutes. */
+            /**
+             * Random bytes; good once, for five minutes.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             challenge: string;
             /**
              * Milliseconds.
@@ -4953,9 +4974,15 @@ export interface components {
         };
         /** `toJSON()` of the credential that `navigator.credentials.get()` has found. */
         PasskeyAnswer: {
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             id: string;
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             rawId: string;
             /**
              * The kind of the credential.
@@ -4968,11 +4995,20 @@ export interface components {
             };
             /** What the authenticator has answered. */
             response: {
-                /** What the browser has signed for: ceremony, challenge and origin. */
+                /**
+                 * What the browser has signed for: ceremony, challenge and origin.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
                 clientDataJSON: string;
-                /** What the authenticator has signed for. */
+                /**
+                 * What the authenticator has signed for.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
                 authenticatorData: string;
-                /** Its signature. */
+                /**
+                 * Its signature.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
                 signature: string;
                 userHandle?: string | null;
             } & {
@@ -5005,7 +5041,10 @@ export interface components {
         };
         /** A passkey, without its key. */
         Passkey: {
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             id: string;
             /**
              * What its owner calls it, such as the device that keeps it. Default: `Passkey`.
@@ -5030,7 +5069,10 @@ export interface components {
              * @example customers-2026
              */
             user?: string;
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             passkey_id: string;
         };
         /** What a browser needs to keep the passphrase of a key under a passkey. The answer to `options` stays in the browser. */
@@ -5060,7 +5102,10 @@ export interface components {
              * @example customers-2026
              */
             user?: string;
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             passkey_id: string;
             /**
              * Base64url of a nonce of 12 bytes, the encrypted passphrase and a tag of 16 bytes: AES-256-GCM under a key that HKDF-SHA256 derives from the result of the extension `prf`, which stays in the browser.
@@ -5080,7 +5125,10 @@ export interface components {
              * @example customers-2026
              */
             key: string;
-            /** Identifier of the passkey: the id of its WebAuthn credential. */
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
             passkey_id: string;
             /**
              * Base64url of a nonce of 12 bytes, the encrypted passphrase and a tag of 16 bytes: AES-256-GCM under a key that HKDF-SHA256 derives from the result of the extension `prf`, which stays in the browser.
@@ -23791,7 +23839,10 @@ export interface operations {
                  * @example customers-2026
                  */
                 user?: string;
-                /** Identifier of the passkey: the id of its WebAuthn credential. */
+                /**
+                 * Identifier of the passkey: the id of its WebAuthn credential.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
                 passkey_id: string;
             };
             header?: never;
