@@ -105,6 +105,23 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_BOOTSTRAP_USER: [`${CANARY}:`, 'a b', 'x'.repeat(129)],
     VAULT_BOOTSTRAP_PASSWORD: [`${CANARY}\n`, `${CANARY}\0`, 'x'.repeat(1025), '\ud800'],
     VAULT_BOOTSTRAP_UNMASKED: [CANARY, 'yes', 'TRUE'],
+    VAULT_OIDC_ISSUER: [
+      CANARY,
+      'http://a',
+      `https://u:${CANARY}@a`,
+      `https://a?${CANARY}`,
+      'https://a/.well-known/x',
+    ],
+    VAULT_OIDC_CLIENT_ID: [`${CANARY}\n`, ` ${CANARY}`, 'ü', 'x'.repeat(513)],
+    VAULT_OIDC_CLIENT_SECRET_FILE: [`/${CANARY}`, CERT, KEY, '/'],
+    VAULT_OIDC_ROLES: [
+      CANARY,
+      `${CANARY}=a:b:c`,
+      `a=${CANARY}:b`,
+      'a=b:c:admin,',
+      `a=b:${CANARY} c:admin`,
+      'a=%:b:admin',
+    ],
     VAULT_PROCESSES: [CANARY, '0', '65', '1.5'],
     VAULT_WORKERS: [CANARY, '0', '257', '1.5'],
     VAULT_PROXY_ALLOW: [

@@ -1,5 +1,6 @@
 import { editsBetween } from '../core/edits.ts';
 import { Secret } from '../core/secret.ts';
+import type { OidcSettings } from '../core/settings.ts';
 import { isPrivateKeyOf } from './files.ts';
 import { type MasterKeyCommand, masterKeyCommandOf } from './master-key-command.ts';
 import { BadValue, ConfigError, type Environment, rejectValue } from './reader.ts';
@@ -41,6 +42,8 @@ export interface Config extends SettingValues {
   /** The command that prints the ring; reading the configuration does not run it. */
   readonly masterKeyCommand: Secret<MasterKeyCommand> | undefined;
   readonly bootstrap: Bootstrap;
+  /** The provider that people sign in at; undefined without one. */
+  readonly oidc: OidcSettings | undefined;
   readonly traces:
     | { readonly url: string; readonly headers: Secret<Readonly<Record<string, string>>> }
     | undefined;
@@ -89,6 +92,7 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
       account: firstAccountOf(reader, values),
       unmasked: values.bootstrapUnmasked,
     }),
+    oidc: oidcOf(reader, values),
     traces:
       otlpEndpoint === undefined
         ? undefined
@@ -333,6 +337,29 @@ function firstAccountOf(reader: SettingReader, values: SettingValues): Bootstrap
   reader.require('VAULT_BOOTSTRAP_PASSWORD', 'VAULT_BOOTSTRAP_USER', user);
   reader.require('VAULT_BOOTSTRAP_USER', 'VAULT_BOOTSTRAP_PASSWORD', password);
   return undefined;
+}
+
+/** Returns the provider of OpenID Connect, whose settings are only valid together. */
+function oidcOf(reader: SettingReader, values: SettingValues): OidcSettings | undefined {
+  const {
+    oidcIssuer: issuer,
+    oidcClientId: clientId,
+    oidcClientSecret: clientSecret,
+    oidcRoles: roles,
+  } = values;
+  const names = [
+    'VAULT_OIDC_ISSUER',
+    'VAULT_OIDC_CLIENT_ID',
+    'VAULT_OIDC_CLIENT_SECRET_FILE',
+    'VAULT_OIDC_ROLES',
+  ] as const;
+  const given = names.find((name) => reader.isSet(name));
+  for (const name of names) {
+    reader.require(name, given ?? name, given);
+  }
+  return issuer === undefined || clientId === undefined || clientSecret === undefined || roles === undefined
+    ? undefined
+    : Object.freeze({ issuer, clientId, clientSecret, roles });
 }
 
 /** Reports an inspector (bun --inspect, BUN_INSPECT), which could read keys and card data from the process. */

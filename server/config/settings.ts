@@ -12,6 +12,7 @@ import {
   parseRequesters,
   readPrivateFile,
 } from './files.ts';
+import { parseClientId, parseClientSecretFile, parseIssuer, parseOidcRoles } from './oidc.ts';
 import type { Parse } from './reader.ts';
 import { parseRedisUrl, showRedis } from './redis.ts';
 import { parseMasterKeyFile, parseMasterKeys } from './ring.ts';
@@ -125,6 +126,11 @@ export const SETTINGS = {
   bootstrapUser: optional('VAULT_BOOTSTRAP_USER', parseAccountName),
   bootstrapPassword: secret('VAULT_BOOTSTRAP_PASSWORD', parsePassword),
   bootstrapUnmasked: withDefault('VAULT_BOOTSTRAP_UNMASKED', parseBoolean, 'false'),
+  oidcIssuer: optional('VAULT_OIDC_ISSUER', parseIssuer),
+  oidcClientId: optional('VAULT_OIDC_CLIENT_ID', parseClientId),
+  oidcClientSecret: optional('VAULT_OIDC_CLIENT_SECRET_FILE', parseClientSecretFile),
+  /** Who acts for which account, by what the provider tells. */
+  oidcRoles: optional('VAULT_OIDC_ROLES', parseOidcRoles),
   processes: withDefault('VAULT_PROCESSES', integerFrom(1, 64), () => String(defaultProcesses())),
   /** The number of worker threads of all processes together. */
   workers: withDefault('VAULT_WORKERS', integerFrom(1, 256), () =>

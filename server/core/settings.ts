@@ -1,3 +1,4 @@
+import type { Role } from './roles.ts';
 import type { Secret } from './secret.ts';
 
 /** How people sign in at the console. */
@@ -53,6 +54,24 @@ export interface NetworkTokenRequester {
   readonly url: string;
   readonly headers: Secret<Readonly<Record<string, string>>>;
   readonly client_cert_id: string | undefined;
+}
+
+/** People with this value in this claim act for the account in this role. */
+export interface OidcRole {
+  readonly claim: string;
+  readonly value: string;
+  readonly account: string;
+  readonly role: Role;
+}
+
+/** The provider of OpenID Connect that people sign in at. */
+export interface OidcSettings {
+  /** As the provider writes it. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret<string>;
+  /** The first one that fits decides. */
+  readonly roles: readonly OidcRole[];
 }
 
 /** The destination of access events. */
