@@ -347,15 +347,15 @@ function oidcOf(reader: SettingReader, values: SettingValues): OidcSettings | un
     oidcClientSecret: clientSecret,
     oidcRoles: roles,
   } = values;
-  const names = [
-    'VAULT_OIDC_ISSUER',
-    'VAULT_OIDC_CLIENT_ID',
-    'VAULT_OIDC_CLIENT_SECRET_FILE',
-    'VAULT_OIDC_ROLES',
+  const read = [
+    ['VAULT_OIDC_ISSUER', issuer],
+    ['VAULT_OIDC_CLIENT_ID', clientId],
+    ['VAULT_OIDC_CLIENT_SECRET_FILE', clientSecret],
+    ['VAULT_OIDC_ROLES', roles],
   ] as const;
-  const given = names.find((name) => reader.isSet(name));
-  for (const name of names) {
-    reader.require(name, given ?? name, given);
+  const [given, value] = read.find(([, each]) => each !== undefined) ?? read[0];
+  for (const [name] of read) {
+    reader.require(name, given, value);
   }
   return issuer === undefined || clientId === undefined || clientSecret === undefined || roles === undefined
     ? undefined
