@@ -234,6 +234,12 @@ describe('values that do not go together stop the start', () => {
   const ring = file('master-key', MASTER);
   const redis = { VAULT_REDIS_URL: 'rediss://a' };
   const tls = { VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: KEY };
+  const OIDC = {
+    VAULT_OIDC_ISSUER: 'https://login.example',
+    VAULT_OIDC_CLIENT_ID: 'vault',
+    VAULT_OIDC_CLIENT_SECRET_FILE: file('oidc-secret', 'a secret'),
+    VAULT_OIDC_ROLES: 'groups=staff:shop:admin',
+  };
   const rows: ReadonlyArray<readonly [string, Record<string, string>, string]> = [
     ['a certificate alone', { VAULT_TLS_CERT_FILE: CERT }, 'VAULT_TLS_KEY_FILE is required'],
     ['a private key alone', { VAULT_TLS_KEY_FILE: KEY }, 'VAULT_TLS_CERT_FILE is required'],
@@ -310,6 +316,16 @@ describe('values that do not go together stop the start', () => {
       'VAULT_MASTER_KEY or VAULT_MASTER_KEY_FILE or VAULT_MASTER_KEY_COMMAND is required',
     ],
     ['an inspector in production', { ...production, BUN_INSPECT: 'ws://x' }, 'BUN_INSPECT is not allowed'],
+    [
+      'a console that browsers reach without TLS, with OpenID Connect',
+      { ...OIDC, VAULT_CONSOLE_URL: 'http://vault.example' },
+      'VAULT_OIDC_ISSUER needs',
+    ],
+    [
+      'a second listener without the address of the console, with OpenID Connect',
+      { ...OIDC, VAULT_ADMIN_PORT: '81' },
+      'VAULT_CONSOLE_URL is required',
+    ],
     ['an admin address alone', { VAULT_ADMIN_HOST: '127.0.0.1' }, 'VAULT_ADMIN_PORT is required'],
     [
       'two listeners on one port',

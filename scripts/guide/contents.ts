@@ -219,6 +219,7 @@ export const CONTENTS: readonly Group[] = [
         'Roles, invitations and passkeys for those who work with an account',
       ),
       page('guides/console.md', 'Console', 'Screens for support, operators and product owners'),
+      page('guides/single-sign-on.md', 'Single sign-on', 'Sign in at the console with your own provider'),
       page('guides/billing-and-preferences.md', 'Account and bills', 'Usage, preferences, password'),
       page('guides/audit.md', 'Security log', 'What happened to an account, in an order that shows changes'),
     ],

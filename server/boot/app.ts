@@ -9,6 +9,7 @@ import { consolePages, guidePages } from '../http/pages/built.ts';
 import { landingPages } from '../http/pages/landing.ts';
 import { packagePages } from '../http/pages/packages.ts';
 import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
+import { signInPages } from '../http/pages/sign-in.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
 import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
@@ -61,6 +62,7 @@ export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
     ...landingPages(deps.formPages.options.gallery),
     documentPage(deps.http),
     ...guidePages(),
+    ...signInPages(deps.http.people.consoleUrl, deps),
     ...consolePages(deps.http),
     ...formBundlePages(deps.formPages),
     ...elementPages(deps.http, deps.formPages),

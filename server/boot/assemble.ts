@@ -9,6 +9,8 @@ import { Passkeys } from '../account/passkey/passkeys.ts';
 import { Passphrases } from '../account/passkey/passphrases.ts';
 import { WrapRecords } from '../account/passkey/wrap-records.ts';
 import { WrapStore } from '../account/passkey/wrap-store.ts';
+import { OIDC_CALLBACK, OidcSignIns } from '../account/oidc/oidc-sign-ins.ts';
+import { OidcStore } from '../account/oidc/store.ts';
 import { Passwords } from '../account/passwords.ts';
 import { Persons } from '../account/person/persons.ts';
 import { PersonRecords } from '../account/person/records.ts';
@@ -91,6 +93,7 @@ import { Rollbacks } from '../maintenance/verify/rollback.ts';
 import { Verifier } from '../maintenance/verify/verify.ts';
 import { Walk } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
+import { IdentityProvider } from '../outbound/identity-provider.ts';
 import { ThirdParties } from '../outbound/third-parties.ts';
 import { CallPreparer } from '../proxy/prepare.ts';
 import { ProxyService } from '../proxy/proxy.ts';
@@ -218,6 +221,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const jobStore = new JobStore(redis);
   const keyStore = new KeyStore(redis, buckets, isStreamed);
   const limitStore = new LimitStore(redis);
+  const oidcStore = new OidcStore(redis);
   const personStore = new PersonStore(redis);
   const readingStore = new ReadingStore(redis);
   const recordStore = new RecordStore(redis);
@@ -305,6 +309,20 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     settings.people,
     now,
   );
+  const { consoleUrl } = settings.people;
+  const oidcSignIns =
+    options.oidc === undefined || consoleUrl === undefined
+      ? undefined
+      : new OidcSignIns(
+          oidcStore,
+          new IdentityProvider(options.oidc, options.proxyCa, `${consoleUrl}${OIDC_CALLBACK}`, now),
+          options.oidc.roles,
+          persons,
+          sessions,
+          crypto,
+          consoleUrl,
+          recordEvent,
+        );
   const accounts = new Accounts(
     accountStore,
     limitStore,
@@ -702,6 +720,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
       inboundUses,
       passkeys,
       passphrases,
+      oidcSignIns,
       persons,
       platform,
     },

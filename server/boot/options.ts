@@ -2,7 +2,7 @@ import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
 import { peopleOf } from '../config/people.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
-import type { AuditSink, ServiceSettings } from '../core/settings.ts';
+import type { AuditSink, OidcSettings, ServiceSettings } from '../core/settings.ts';
 import type { RedisLink } from '../redis/client.ts';
 import type { RedisTarget } from '../redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -21,6 +21,8 @@ export interface SystemOptions
   readonly processes?: number;
   readonly ring: MasterKeyRing;
   readonly settings: ServiceSettings;
+  /** The provider that people sign in at; none by default. */
+  readonly oidc?: OidcSettings | undefined;
   /** Milliseconds since 1970; the system clock by default. */
   readonly now?: () => number;
   /** The first pause before a call to a third party is repeated; half a second by default. */

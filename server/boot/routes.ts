@@ -5,6 +5,8 @@ import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
 import type { Passkeys } from '../account/passkey/passkeys.ts';
 import type { Passphrases } from '../account/passkey/passphrases.ts';
 import { PASSKEY_ROUTES } from '../account/passkey/routes.ts';
+import type { OidcSignIns } from '../account/oidc/oidc-sign-ins.ts';
+import { OIDC_ROUTES } from '../account/oidc/routes.ts';
 import type { Persons } from '../account/person/persons.ts';
 import { PERSON_ROUTES } from '../account/person/routes.ts';
 import type { Platform } from '../account/platform.ts';
@@ -109,6 +111,8 @@ export interface RouteServices {
   readonly credentials: Credentials;
   readonly passkeys: Passkeys;
   readonly passphrases: Passphrases;
+  /** Undefined without a provider. */
+  readonly oidcSignIns?: OidcSignIns | undefined;
   readonly persons: Persons;
   readonly sessions: Sessions;
   readonly platform: Platform;
@@ -145,6 +149,7 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...PERSON_ROUTES,
   ...SESSION_ROUTES,
   ...PASSKEY_ROUTES,
+  ...OIDC_ROUTES,
   ...PLATFORM_ROUTES,
   ...AUDIT_ROUTES,
 ];

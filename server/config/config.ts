@@ -102,6 +102,9 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
   if (config.formsUrl !== undefined && new URL(config.formsUrl).host === new URL(publicUrl(config)).host) {
     reader.report('VAULT_FORMS_URL', 'must have another host than VAULT_PUBLIC_URL, or be omitted');
   }
+  if (config.oidc !== undefined) {
+    checkOidcConsole(reader, config);
+  }
   reader.finish();
   return Object.freeze(config);
 }
@@ -362,6 +365,20 @@ function oidcOf(reader: SettingReader, values: SettingValues): OidcSettings | un
     : Object.freeze({ issuer, clientId, clientSecret, roles });
 }
 
+/** Reports a console to which the provider could not lead back, or where a cookie could be read on its way. */
+function checkOidcConsole(reader: SettingReader, config: Config): void {
+  const url = consoleUrl(config);
+  if (url === undefined && !reader.isSet('VAULT_CONSOLE_URL')) {
+    reader.report('VAULT_CONSOLE_URL', 'is required with VAULT_OIDC_ISSUER where VAULT_ADMIN_PORT is set');
+  }
+  if (url !== undefined && isBlocked(url)) {
+    reader.report(
+      'VAULT_OIDC_ISSUER',
+      'needs a console that browsers reach over HTTPS, or on their own machine: set VAULT_CONSOLE_URL',
+    );
+  }
+}
+
 /** Reports an inspector (bun --inspect, BUN_INSPECT), which could read keys and card data from the process. */
 function rejectInspector(
   reader: SettingReader,
@@ -382,6 +399,11 @@ function rejectInspector(
 /** The base URL for callers, without a trailing slash: the configured one, or one that is derived from host and port. */
 export function publicUrl(config: Config): string {
   return config.publicUrl ?? urlOf(config, config.host, config.port);
+}
+
+/** The origin of the console; undefined if there is a second listener, whose address only `VAULT_CONSOLE_URL` tells. */
+export function consoleUrl(config: Config): string | undefined {
+  return config.consoleUrl ?? (config.admin === undefined ? publicUrl(config) : undefined);
 }
 
 /** The base URL of a listener as it is called on its own machine, without a trailing slash. */

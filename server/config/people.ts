@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { PeopleSettings } from '../core/settings.ts';
-import { type Config, publicUrl } from './config.ts';
+import { type Config, consoleUrl } from './config.ts';
 
 /** True for the names of the browser's own machine, which browsers trust without HTTPS. */
 function isLocalhost(host: string): boolean {
@@ -32,10 +32,10 @@ function flawOf(consoleUrl: string | undefined, formsUrl: string | undefined): s
 
 /** Returns how people sign in. The console is at the public URL by default, which has none where there is a second listener. */
 export function peopleOf(config: Config): PeopleSettings {
-  const consoleUrl = config.consoleUrl ?? (config.admin === undefined ? publicUrl(config) : undefined);
+  const url = consoleUrl(config);
   return {
-    consoleUrl,
-    flaw: flawOf(consoleUrl, config.formsUrl),
+    consoleUrl: url,
+    flaw: flawOf(url, config.formsUrl),
     hasPasswords: config.consolePassword,
   };
 }

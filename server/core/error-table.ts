@@ -578,6 +578,12 @@ export const ERRORS = defineErrors({
     text: 'The third party could not be reached, or its certificate is not valid. The request was not sent.',
     advice: 'Check the host, the port and the certificate of the third party, then retry.',
   },
+  provider_unavailable: {
+    status: 502,
+    text: 'The provider that people sign in at gives no answer that the vault can use.',
+    advice:
+      'Try again in a minute. The log of the server has the cause, in a line `oidc_signin_failed` with the request id. Passkeys, passwords and API credentials work meanwhile.',
+  },
   reply_too_large: {
     status: 502,
     text: 'The reply of the third party exceeds the size limit.',

@@ -31,6 +31,11 @@ export interface Routed {
 
 const LOOPBACK = '127.0.0.1';
 
+/** The address at the other end of the connection of a request. */
+export function peerOf({ request, server }: Pick<Routed, 'request' | 'server'>): string {
+  return server?.requestIP(request)?.address ?? LOOPBACK;
+}
+
 /**
  * Answers a request, from its arrival to its log line. Each step is one file of this folder and is entered once:
  * arrival, rate, body, sign-in, authorization, room for its work, decoding, handler, records and counts, reply.
@@ -41,7 +46,7 @@ export function answer(
   deps: HttpDeps,
 ): Promise<Response> {
   const { route, source } = mounted;
-  const ip = mounted.clientAddress(server?.requestIP(request)?.address ?? LOOPBACK, request.headers);
+  const ip = mounted.clientAddress(peerOf({ request, server }), request.headers);
   const ctx = arrive(request, route.path, deps, ip, source);
   const span = deps.tracer?.start(request.headers.get('traceparent'));
   ctx.span = span;

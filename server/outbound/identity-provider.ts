@@ -148,12 +148,15 @@ function bodyOf(body: Parameters<CustomFetch>[1]['body']): Uint8Array | undefine
   return body instanceof URLSearchParams ? Buffer.from(body.toString()) : undefined;
 }
 
+function withoutEmail({ email: _, email_verified: __, ...others }: SignedIn['claims']): SignedIn['claims'] {
+  return others;
+}
+
 /** The claims of both, where an address counts as verified only by the word that came with it. */
 function merged(token: SignedIn['claims'], info: SignedIn['claims']): SignedIn['claims'] {
-  const { email, email_verified, ...others } = info;
   return token['email'] === undefined
-    ? { ...info, ...token, email, email_verified }
-    : { ...others, ...token };
+    ? { ...info, ...withoutEmail(token) }
+    : { ...withoutEmail(info), ...token };
 }
 
 /**

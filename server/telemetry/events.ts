@@ -20,6 +20,8 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'expiring_failed',
   'events_failed',
   'event_subscription_paused',
+  'oidc_signin_failed',
+  'oidc_account_unknown',
 ]);
 
 /** Events that always need attention. */

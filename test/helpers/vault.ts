@@ -40,6 +40,8 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly formsUrl?: string;
   /** The scripts of forms; small ones when left out. */
   readonly bundles?: FormBundles;
+  /** The provider that people sign in at; none when left out. */
+  readonly oidc?: SystemOptions['oidc'];
   readonly redis?: RedisPlace;
   /** Replicas that must have a write before it counts; none when left out. */
   readonly replicas?: number;
@@ -176,6 +178,7 @@ function openSystem(
     settings: serviceSettingsOf(settings),
     proxyAllow: proxy.allow ?? [],
     proxyCa: proxy.caPem,
+    oidc: settings.oidc,
     networkTokenRequesters: proxy.requesters ?? [],
     retryMs: proxy.retryMs,
     ...{ workers, prices, now },

@@ -1,14 +1,15 @@
 import { formatExpiry, formatStoredAt } from '../../domain/text/time.ts';
 import { defineRoute } from '../../http/route.ts';
 import { personOf } from '../../request/permission.ts';
-import { Message } from '../../schema/common.ts';
+import type { OidcSignIns } from '../oidc/oidc-sign-ins.ts';
 import type { Persons } from '../person/persons.ts';
-import { PersonSelf, SignOutQuery } from './schema.ts';
+import { PersonSelf, SignedOut, SignOutQuery } from './schema.ts';
 import type { Sessions } from './sessions.ts';
 
 interface Needs {
   readonly persons: Persons;
   readonly sessions: Sessions;
+  readonly oidcSignIns?: OidcSignIns | undefined;
 }
 
 const COMMON = { noun: 'person', auth: 'basic', scope: 'person', meter: [] } as const;
@@ -44,12 +45,17 @@ const signOut = defineRoute({
   description:
     'Ends the session of the request, on every server at once; with `all` every session of the person.',
   query: SignOutQuery,
-  response: Message,
+  response: SignedOut,
   errors: ['person_not_found'],
-  handle: async ({ ctx, query }, services: Needs) => ({
-    headers: { 'Set-Cookie': await (query.all ? services.sessions.endAll(ctx) : services.sessions.end(ctx)) },
-    json: { message: 'You are signed out.' },
-  }),
+  handle: async ({ ctx, query }, { sessions, oidcSignIns }: Needs) => {
+    const { passkeyId } = personOf(ctx.account);
+    const cookie = await (query.all ? sessions.endAll(ctx) : sessions.end(ctx));
+    const url = passkeyId === undefined ? await oidcSignIns?.signOutUrl() : undefined;
+    return {
+      headers: { 'Set-Cookie': cookie },
+      json: { message: 'You are signed out.', ...(url === undefined ? {} : { sign_out_url: url }) },
+    };
+  },
 });
 
 export const SESSION_ROUTES = [readSelf, signOut];

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { ExpiryTime, Timestamp } from '../../schema/common.ts';
+import { ExpiryTime, Message, Timestamp } from '../../schema/common.ts';
 import { SHOWN_PERSON } from '../person/schema.ts';
 
 export const PersonSelf = Type.Object(
@@ -9,6 +9,20 @@ export const PersonSelf = Type.Object(
     expires_at: ExpiryTime('When the session ends at the latest.'),
   },
   { $id: 'PersonSelf', description: 'The person who has signed in, and the session.' },
+);
+
+export const SignedOut = Type.Object(
+  {
+    ...Message.properties,
+    sign_out_url: Type.Optional(
+      Type.String({
+        description:
+          'The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect; it leads back to the console.',
+        examples: ['https://login.example.com/logout?client_id=cardvault'],
+      }),
+    ),
+  },
+  { $id: 'SignedOut', description: 'The session has ended.' },
 );
 
 export const SignOutQuery = Type.Object({

@@ -10,6 +10,7 @@ import type { SupervisorLink } from '../processes/link.ts';
 import { preparePlace } from '../redis/process.ts';
 import { openTelemetry } from '../telemetry.ts';
 import { bannerOf } from './banner.ts';
+import { missingAccounts } from './missing-accounts.ts';
 import { createStop, DRAIN_MS } from './stop.ts';
 
 /** Serves in this process until a signal ends it. Rejects with a `ConfigError` or `StartError` when it cannot start. */
@@ -50,6 +51,9 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
   const { flaw } = http.people;
   if (flaw !== undefined) {
     recordEvent('people_unavailable', { reason: flaw });
+  }
+  for (const account of isFirst ? await missingAccounts(vault, config.oidc) : []) {
+    recordEvent('oidc_account_unknown', { account });
   }
   log.flush();
   // In production standard output is the log alone, which machines read line by line.

@@ -1,7 +1,9 @@
 import type { Elysia } from 'elysia';
-import { arrive, endRequest, errorReply, reportError, UNROUTED } from '../context.ts';
+import { createClientAddress } from '../client-address.ts';
+import { arrive, endRequest, errorReply, type HttpContext, reportError, UNROUTED } from '../context.ts';
 import type { HttpDeps } from '../deps.ts';
 import { answerUnrouted, isOnFormsHost, mountAll } from '../mount.ts';
+import { peerOf } from '../request.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
@@ -9,6 +11,13 @@ export interface Page {
   /** True for callers without an account: the public listener and the separate host for forms have it too. */
   readonly isPublic?: boolean;
   readonly respond: (request: Request) => Promise<Response> | Response;
+}
+
+/** A page that calls services: its requests have an address, and count for the rate of that. */
+export interface ServicePage {
+  readonly path: string;
+  readonly isPublic?: never;
+  readonly serve: (request: Request, ctx: HttpContext) => Promise<Response>;
 }
 
 function json(value: object, status = 200): Response {
@@ -40,11 +49,21 @@ export function operatorPages({ health, metrics, scrape }: HttpDeps): readonly P
   ];
 }
 
-async function answerPage(page: Page, request: Request, deps: HttpDeps): Promise<Response> {
-  const ctx = arrive(request, page.path, deps);
+async function answerPage(
+  page: Page | ServicePage,
+  request: Request,
+  ip: string,
+  deps: HttpDeps,
+): Promise<Response> {
+  const ctx = arrive(request, page.path, deps, ip);
   let response: Response;
   try {
-    response = await page.respond(request);
+    if ('serve' in page) {
+      await deps.rates.source(ip);
+      response = await page.serve(request, ctx);
+    } else {
+      response = await page.respond(request);
+    }
     response.headers.set('X-Request-Id', ctx.requestId);
     response.headers.set('X-Content-Type-Options', 'nosniff');
     response.headers.set('Referrer-Policy', 'no-referrer');
@@ -55,14 +74,16 @@ async function answerPage(page: Page, request: Request, deps: HttpDeps): Promise
 }
 
 /** Mounts pages for GET and HEAD; other methods are rejected. */
-export function mountPages(app: Elysia, pages: readonly Page[], deps: HttpDeps): void {
+export function mountPages(app: Elysia, pages: readonly (Page | ServicePage)[], deps: HttpDeps): void {
+  const clientAddress = createClientAddress(deps.http.trustedProxies);
   for (const page of pages) {
-    mountAll(app, page.path, ({ request }) => {
+    mountAll(app, page.path, ({ request, server }) => {
       if (page.isPublic !== true && isOnFormsHost(deps.http, request)) {
         return answerUnrouted(request, { route: UNROUTED }, deps);
       }
+      const ip = 'serve' in page ? clientAddress(peerOf({ request, server }), request.headers) : '';
       return request.method === 'GET' || request.method === 'HEAD'
-        ? answerPage(page, request, deps)
+        ? answerPage(page, request, ip, deps)
         : answerUnrouted(request, { route: page.path, allow: 'GET, HEAD' }, deps);
     });
   }

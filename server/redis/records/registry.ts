@@ -256,6 +256,8 @@ export const RECORD_KINDS = {
   challenge: { name: idName('c'), backup: 'none' },
   /** Hash: the session of a person by the digest of its token: `r` sealed record, `u` last use in ms, `n` network. It expires. */
   session: { name: idName('n'), sealed: fieldsOf({ r: 'session' }), backup: 'none' },
+  /** String: set while somebody signs in at the provider, by the digest of the browser's proof. */
+  oidcSignIn: { name: idName('oi'), backup: 'none' },
   /** Hash: id -> sealed certificate signing request. */
   csrs: {
     name: csrs,

@@ -117,6 +117,7 @@ const OUTCOMES = [
   'passkey_cloned',
   'passphrases_full',
   'passphrase_not_found',
+  'provider_unavailable',
 ] as const;
 
 /** The outcome of a use: `ok`, or the code of the error that its caller received. */

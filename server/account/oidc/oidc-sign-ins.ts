@@ -1,0 +1,134 @@
+import { VaultError } from '../../core/errors.ts';
+import type { OidcRole } from '../../core/settings.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import { GENERATED_CHARACTERS } from '../../domain/account.ts';
+import { type IdentityProvider, SignInFailure, type SignInFault } from '../../outbound/identity-provider.ts';
+import type { RequestContext } from '../../request/context.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
+import type { Persons } from '../person/persons.ts';
+import type { Sessions } from '../session/sessions.ts';
+import { readSignInCookie, signInCookie } from './cookie.ts';
+import { type Claims, roleOf } from './roles.ts';
+import type { OidcStore } from './store.ts';
+
+/** The page that the provider sends browsers back to. */
+export const OIDC_CALLBACK = '/console/oidc/callback';
+
+/** How long somebody may take at the provider. */
+const LIFE_MS = 10 * 60 * 1_000;
+const NAME_CHARACTERS_MAX = 128;
+
+/** Why somebody was not let in. */
+export type OidcFault = SignInFault | 'no_access' | 'suspended';
+
+/** The end of a sign-in, with the `Set-Cookie` of its session if there is one. */
+export type OidcOutcome =
+  | { readonly kind: 'signed_in'; readonly cookie: string }
+  | { readonly kind: OidcFault };
+
+/** A failure with what the log gets of it: constants, and names of settings. */
+interface Refusal {
+  readonly fault: OidcFault;
+  readonly reason?: string;
+  readonly claims?: string;
+}
+
+/** The first text with which the provider calls the person. */
+function nameOf(claims: Claims, sub: string): string {
+  const told = [claims['name'], claims['preferred_username'], claims['email']].find(
+    (name): name is string => typeof name === 'string' && name.trim() !== '',
+  );
+  return (told ?? sub)
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .trim()
+    .slice(0, NAME_CHARACTERS_MAX);
+}
+
+/** Sign-ins of people at a provider of OpenID Connect: begun by the console, and finished when the browser comes back. */
+export class OidcSignIns {
+  constructor(
+    private readonly store: OidcStore,
+    private readonly provider: IdentityProvider,
+    private readonly roles: readonly OidcRole[],
+    private readonly persons: Persons,
+    private readonly sessions: Sessions,
+    private readonly crypto: Crypto,
+    private readonly consoleUrl: string,
+    private readonly recordEvent: RecordEvent,
+  ) {}
+
+  /** Begins a sign-in: the address at the provider, and the `Set-Cookie` that binds it to the browser. Rejects with `provider_unavailable`. */
+  async begin({ requestId }: RequestContext): Promise<{ readonly url: string; readonly cookie: string }> {
+    const proof = await this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
+    try {
+      const url = await this.provider.signInUrl(proof);
+      await this.store.begin(this.crypto.digestCredential(proof), LIFE_MS);
+      const cookie = this.crypto.passTo(proof, (text) => signInCookie(this.consoleUrl, text, LIFE_MS));
+      return { url, cookie };
+    } catch (error) {
+      if (error instanceof SignInFailure) {
+        const { fault, reason } = error;
+        this.recordEvent('oidc_signin_failed', { request_id: requestId, fault, reason });
+        throw new VaultError('provider_unavailable');
+      }
+      throw error;
+    }
+  }
+
+  /** Finishes a sign-in with the query and the cookies that a browser brings back. A failure is logged. */
+  async finish(ctx: RequestContext, query: string, cookies: string): Promise<OidcOutcome> {
+    const outcome = await this.signIn(ctx, query, cookies);
+    if ('cookie' in outcome) {
+      return { kind: 'signed_in', ...outcome };
+    }
+    this.recordEvent('oidc_signin_failed', { request_id: ctx.requestId, ...outcome });
+    return { kind: outcome.fault };
+  }
+
+  /** The address that ends the session at the provider, and leads back to the console; undefined if there is none, or it is down. */
+  signOutUrl(): Promise<string | undefined> {
+    return this.provider.signOutUrl(`${this.consoleUrl}/console`);
+  }
+
+  private async signIn(
+    ctx: RequestContext,
+    query: string,
+    cookies: string,
+  ): Promise<{ readonly cookie: string } | Refusal> {
+    const proof = readSignInCookie(this.consoleUrl, cookies);
+    if (proof === undefined || !(await this.store.take(this.crypto.digestCredential(proof)))) {
+      return { fault: 'expired', reason: 'unknown_sign_in' };
+    }
+    try {
+      const { iss, sub, claims } = await this.provider.finish(query, proof);
+      const found = roleOf(this.roles, claims);
+      if (found === undefined) {
+        return { fault: 'no_access', claims: this.toldOf(claims) };
+      }
+      const { account, role } = found;
+      const person = await this.persons.fromOidc(ctx, { account, role, iss, sub, name: nameOf(claims, sub) });
+      const { cookie } = await this.sessions.open(ctx, person, { kind: 'oidc' });
+      return { cookie };
+    } catch (error) {
+      if (error instanceof SignInFailure) {
+        return { fault: error.fault, reason: error.reason };
+      }
+      if (error instanceof VaultError && error.code === 'account_suspended') {
+        return { fault: 'suspended' };
+      }
+      if (error instanceof VaultError && error.code === 'unauthenticated') {
+        return { fault: 'no_access', reason: 'account_unknown' };
+      }
+      throw error;
+    }
+  }
+
+  /** The names of the claims in the settings that the provider has told. */
+  private toldOf(claims: Claims): string {
+    const names = new Set(
+      this.roles.map(({ claim }) => claim).filter((claim) => Object.hasOwn(claims, claim)),
+    );
+    return [...names].join(' ');
+  }
+}
