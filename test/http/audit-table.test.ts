@@ -50,6 +50,7 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   checkCaptureEndpoint: 'endpoints note their refusals themselves, and nothing is done',
   readNetworks: 'shows what an issuer publishes, and nothing is done',
   readReseal: 'shows counts',
+  beginOidc: 'nobody is known yet; the sign-in is an entry at its end',
   getSealingKey: 'says the same to everybody, and nothing is done',
   listInbounds: 'shows no secret',
   readInbound: 'shows no secret',

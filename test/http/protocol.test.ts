@@ -105,12 +105,15 @@ describe('gzip', () => {
   });
 });
 
+/** What a browser says of a request of the console. */
+const OF_CONSOLE = { 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/json' };
+
 describe('a body with a Content-Encoding', () => {
   const withBody = ROUTES.filter(({ body }) => body.kind !== 'none');
 
-  test.each(withBody.map(({ method, path }) => [method, path]))(
+  test.each(withBody.map(({ method, path, auth }) => [method, path, auth]))(
     'is refused by %s %s',
-    async (method, path) => {
+    async (method, path, auth) => {
       const client = createClient();
       for (const coding of ['gzip', 'br', 'identity']) {
         const headers = {
@@ -118,6 +121,7 @@ describe('a body with a Content-Encoding', () => {
           'X-Vault-Passphrase': 'pass',
           'X-Vault-Capture-Secret': ENDPOINT.secret,
           ...OF_CONSOLE,
+          ...(auth === 'console' ? OF_CONSOLE : {}),
         };
         const answer = await client.send(method, `${samplePath(path)}?${NEEDED[path] ?? ''}`, {
           headers,
