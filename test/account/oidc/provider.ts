@@ -42,6 +42,8 @@ export interface TestProvider {
 export interface ProviderOptions {
   readonly people: People;
   readonly redirectUri: string;
+  /** The host of its address; `localhost` when left out. */
+  readonly host?: 'localhost' | '127.0.0.1';
   readonly signOutUri?: string;
   /** Settings of the provider over those of the tests. */
   readonly settings?: Configuration;
@@ -78,13 +80,14 @@ function newKey(): { readonly key: KeyObject; readonly jwk: Record<string, unkno
   return { key, jwk: { ...key.export({ format: 'jwk' }), kid: `key-${serial}`, use: 'sig', alg: 'RS256' } };
 }
 
-/** Starts a provider at `https://localhost` with a free port. */
+/** Starts a provider on this machine, at a free port. */
 export async function startProvider({
   people,
   redirectUri,
   signOutUri,
   settings,
   certificate,
+  host = 'localhost',
 }: ProviderOptions): Promise<TestProvider> {
   const credential = certificate ?? (await thirdPartyTrust()).credential;
   let callback: ReturnType<Provider['callback']> = () => Promise.resolve();
@@ -101,7 +104,7 @@ export async function startProvider({
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // A TCP server has this form of address.
   const { port } = server.address() as AddressInfo;
-  const issuer = `https://localhost:${port}`;
+  const issuer = `https://${host}:${port}`;
   let key: KeyObject;
 
   const interact = async (
