@@ -6,6 +6,7 @@ import { type IdentityProvider, SignInFailure, type SignInFault } from '../../ou
 import type { RequestContext } from '../../request/context.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Persons } from '../person/persons.ts';
+import { NAME_CHARACTERS_MAX } from '../person/schema.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { readSignInCookie, signInCookie } from './cookie.ts';
 import { type Claims, roleOf } from './roles.ts';
@@ -16,7 +17,6 @@ export const OIDC_CALLBACK = '/console/oidc/callback';
 
 /** How long somebody may take at the provider. */
 const LIFE_MS = 10 * 60 * 1_000;
-const NAME_CHARACTERS_MAX = 128;
 
 /** Why somebody was not let in. */
 export type OidcFault = SignInFault | 'no_access' | 'suspended';
@@ -33,16 +33,12 @@ interface Refusal {
   readonly claims?: string;
 }
 
-/** The first text with which the provider calls the person. */
+/** The first text with which the provider calls the person, in the form that names of people have. */
 function nameOf(claims: Claims, sub: string): string {
-  const told = [claims['name'], claims['preferred_username'], claims['email']].find(
-    (name): name is string => typeof name === 'string' && name.trim() !== '',
-  );
-  return (told ?? sub)
-    .toWellFormed()
-    .replaceAll(/\p{Cc}/gu, ' ')
-    .trim()
-    .slice(0, NAME_CHARACTERS_MAX);
+  const [name = 'unnamed'] = [claims['name'], claims['preferred_username'], claims['email'], sub]
+    .map((text) => (typeof text === 'string' ? text.replaceAll(/\p{Cc}/gu, ' ').trim() : ''))
+    .filter((text) => text !== '');
+  return name.slice(0, NAME_CHARACTERS_MAX).toWellFormed();
 }
 
 /** Sign-ins of people at a provider of OpenID Connect: begun by the console, and finished when the browser comes back. */

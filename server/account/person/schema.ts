@@ -5,7 +5,7 @@ import { EXPECTED } from '../../schema/kinds.ts';
 import { Scope } from '../credential/schema.ts';
 
 const KEYS_MAX = 100;
-const NAME_CHARACTERS_MAX = 128;
+export const NAME_CHARACTERS_MAX = 128;
 
 export const Role = Type.Unsafe<AnyRole>(
   Type.Union(

@@ -1,19 +1,7 @@
 /** The browser of a person: its cookies at the vault and at the provider, and the console that sends its requests. */
 import { type Answer, answerOf, type Handle } from '../../helpers/clients.ts';
 import { visit } from './provider.ts';
-
-const SHOWN = process.env['VAULT_TEST_TRANSCRIPT'] === '1';
-
-/** Values that are shown as their names. */
-const SECRETS = /\b(code|state|nonce|code_challenge|vault_signin|vault_session)=([^&;\s]+)/g;
-
-function show(...lines: readonly string[]): void {
-  if (SHOWN) {
-    for (const line of lines) {
-      process.stdout.write(`${line.replaceAll(SECRETS, (_all, name: string) => `${name}=<${name}>`)}\n`);
-    }
-  }
-}
+import { show } from './transcript.ts';
 
 export interface Browser {
   /** Cookies at the vault, by name. */
@@ -106,10 +94,7 @@ export function newBrowser(handle: Handle, origin = 'http://localhost'): Browser
         throw new Error(`the sign-in did not begin: ${begun.outcome}`);
       }
       const back = await visit(begun.as<{ url: string }>().url, jar);
-      show(
-        '',
-        `  (at the provider: ${new URL(begun.as<{ url: string }>().url).pathname}, which leads to ${back})`,
-      );
+      show('', `  The provider leads the browser to ${back}`);
       return back;
     },
     signIn: async () => own.open(await own.leave()),

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
 import { thirdPartyTrust } from '../../helpers/third-party.ts';
 import type { Credential } from '../../outbound/certificates.ts';
+import { show } from './transcript.ts';
 
 /** What the provider knows of a person, by its subject. */
 export type People = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -70,6 +71,24 @@ function forged(token: string, own: KeyObject, { header, claims, signature, key 
   const signed = `${encodedPart({ ...decodedPart(head), ...header })}.${encodedPart(claims?.(changed) ?? changed)}`;
   const made = createSign('sha256').update(signed).sign(key).toString('base64url');
   return `${signed}.${signature?.(signed) ?? made}`;
+}
+
+/** Shows what the vault sends to the provider for a code, and what it gets; of tokens their content alone. */
+function showExchange({ path, method, oidc, body }: KoaContextWithOIDC): void {
+  if (path !== '/token') {
+    show('', `  provider: ${method} ${path}`);
+    return;
+  }
+  const { id_token: token, ...reply } = Object(body);
+  const sent = Object.entries(oidc?.params ?? {}).filter(([, value]) => value !== undefined);
+  show('', `  provider: ${method} ${path}`, ...sent.map(([name, value]) => `    > ${name}=${value}`));
+  show(...Object.entries(reply).map(([name, value]) => `    < ${name}=${value}`));
+  if (typeof token === 'string') {
+    const [head, claims] = token.split('.');
+    show(
+      `    < id_token: ${JSON.stringify(decodedPart(head))} ${JSON.stringify(decodedPart(claims))} <signature>`,
+    );
+  }
 }
 
 let serial = 0;
@@ -163,6 +182,7 @@ export async function startProvider({
         return interact(provider, ctx);
       }
       await next();
+      showExchange(ctx);
       const token = ctx.path === '/token' ? Object(ctx.body).id_token : undefined;
       if (typeof token === 'string' && own.forgery !== undefined) {
         ctx.body = { ...Object(ctx.body), id_token: forged(token, key, own.forgery) };

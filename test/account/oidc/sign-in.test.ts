@@ -361,6 +361,19 @@ describe('a person of the provider', () => {
     expect(await whoIs(again)).toMatchObject({ id, name: 'Another name' });
   });
 
+  test('has a name that any person could have, whatever the provider says', async () => {
+    const names: readonly (readonly [unknown, string])[] = [
+      ['Ada\n\u0000 Lovelace', 'Ada   Lovelace'],
+      [`${'x'.repeat(127)}😀`, `${'x'.repeat(127)}\ufffd`],
+      [' \t', 'ada'],
+      [{ first: 'Ada' }, 'ada'],
+    ];
+    for (const [name, shown] of names) {
+      const { browser } = await signedIn({ name, preferred_username: 'ada', groups: ['staff'] });
+      expect((await whoIs(browser))?.name).toBe(shown);
+    }
+  });
+
   test('is not invited, and gets its role from the provider', async () => {
     const { id } = await signedIn();
     expect((await shop.send('POST', `/person/${id}/invite`)).outcome).toBe('409 person_of_provider');
