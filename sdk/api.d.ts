@@ -4688,7 +4688,7 @@ export interface components {
              */
             message: string;
             /**
-             * The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect; it leads back to the console.
+             * The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect. It leads back here.
              * @example https://login.example.com/logout?client_id=cardvault
              */
             sign_out_url?: string;
@@ -22134,7 +22134,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /**
-                         * The address at the provider where the person signs in. It leads back to the console.
+                         * The address at the provider where the person signs in. It leads back here.
                          * @example https://login.example.com/authorize?client_id=cardvault&response_type=code&scope=openid
                          */
                         url: string;

@@ -1,6 +1,7 @@
 /** Who answers for a block of code that no page of `RUNS` runs: each kind has a check of its own, which a test makes. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob, YAML } from 'bun';
 import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
@@ -10,6 +11,7 @@ import { SERVER_SETTING_NAMES } from '../../server/config/settings.ts';
 import { Subscription } from '../../server/event/schema.ts';
 import { type Value, valueFaults } from '../deploy/chart.ts';
 import { CLIENTS } from '../generators/clients.ts';
+import { writePrivate } from '../helpers/config.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';
 import { RUNS } from './pages.ts';
@@ -76,6 +78,28 @@ function nameFaults({ code }: CodeBlock): readonly string[] {
   const names = [...code.matchAll(/\b(VAULT_\w+)=/g)].map(([, name = '']) => name);
   const unknown = names.filter((name) => !SERVER_SETTING_NAMES.some((known) => known === name));
   return names.length === 0 ? ['has no setting'] : unknown.map((name) => `${name} is no setting`);
+}
+
+const CLIENT_SECRET = writePrivate(
+  join(mkdtempSync(join(tmpdir(), 'cv-claims-')), 'secret'),
+  'a client secret',
+);
+process.once('exit', () => rmSync(dirname(CLIENT_SECRET), { recursive: true }));
+
+/** Settings of a provider: a start takes each, with a file of ours for the secret. */
+function providerFaults({ code }: CodeBlock): readonly string[] {
+  const complete = {
+    ...{ VAULT_OIDC_ISSUER: 'https://login.example.com', VAULT_OIDC_CLIENT_ID: 'vault' },
+    VAULT_OIDC_ROLES: 'groups=staff:shop:admin',
+  };
+  const settings = [...code.matchAll(/^(VAULT_OIDC_\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ]);
+  for (const [name = '', value] of settings) {
+    loadConfig({ ...complete, [name]: value, VAULT_OIDC_CLIENT_SECRET_FILE: CLIENT_SECRET });
+  }
+  return settings.length === 0 ? ['has no setting'] : [];
 }
 
 /** The first steps of a client that `test:generators` makes with the same words. */
@@ -167,6 +191,7 @@ export const CLAIMS: readonly Claim[] = [
     info: 'sh',
     by: 'master-key-sources.long.ts, which pastes it',
   },
+  { page: /^docs\/guides\/single-sign-on\.md$/, info: 'sh', by: 'the settings', faults: providerFaults },
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
   { page: /^docs\/guides\/(?:webhooks|capture)\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },

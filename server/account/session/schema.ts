@@ -17,7 +17,7 @@ export const SignedOut = Type.Object(
     sign_out_url: Type.Optional(
       Type.String({
         description:
-          'The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect; it leads back to the console.',
+          'The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect. It leads back here.',
         examples: ['https://login.example.com/logout?client_id=cardvault'],
       }),
     ),
