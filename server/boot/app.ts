@@ -63,7 +63,7 @@ export function createApp(deps: AppDeps, extent: Extent = 'all'): Elysia {
     documentPage(deps.http),
     ...guidePages(),
     ...signInPages(deps.http.people.consoleUrl, deps),
-    ...consolePages(deps.http),
+    ...consolePages(deps.http, deps.oidcSignIns !== undefined),
     ...formBundlePages(deps.formPages),
     ...elementPages(deps.http, deps.formPages),
     ...formGalleryPages(deps.formPages),

@@ -78,7 +78,7 @@ async function begin(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const headers = { 'Content-Type': 'application/json' };
     const response = await fetch('/v1/person/signin/oidc', { method: 'POST', headers, body: '{}' });
-    location.href = (await response.json()).url;
+    location.href = Object(await response.json()).url;
   });
   expect((await back).status()).toBe(200);
 }

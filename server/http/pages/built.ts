@@ -101,10 +101,13 @@ export function guidePages(folder = new URL('../../../dist/guide/', import.meta.
  * The console under `/console`, built by `scripts/build-console.ts`. Only previews of forms may be on another host. It reads the
  * origins for links to forms where these are not its own: those of a separate host for forms, and of the public listener.
  */
-export function consolePages({ formsUrl, publicUrl, hasAdmin, people }: HttpConfig): readonly Page[] {
+export function consolePages(
+  { formsUrl, publicUrl, hasAdmin, people }: HttpConfig,
+  hasProvider: boolean,
+): readonly Page[] {
   const origins = {
     ...{ api: hasAdmin ? publicUrl : undefined, forms: formsUrl },
-    sign_in: { passkey: people.flaw === undefined, oidc: false, password: people.hasPasswords },
+    sign_in: { passkey: people.flaw === undefined, oidc: hasProvider, password: people.hasPasswords },
   };
   const policy = pagePolicy({
     ...SELF,

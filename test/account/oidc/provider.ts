@@ -73,8 +73,16 @@ function forged(token: string, own: KeyObject, { header, claims, signature, key 
   return `${signed}.${signature?.(signed) ?? made}`;
 }
 
+/** A request that the provider has answered. */
+interface Exchange {
+  readonly path: string;
+  readonly method: string;
+  readonly oidc?: { readonly params?: Readonly<Record<string, unknown>> };
+  readonly body: unknown;
+}
+
 /** Shows what the vault sends to the provider for a code, and what it gets; of tokens their content alone. */
-function showExchange({ path, method, oidc, body }: KoaContextWithOIDC): void {
+function showExchange({ path, method, oidc, body }: Exchange): void {
   if (path !== '/token') {
     show('', `  provider: ${method} ${path}`);
     return;

@@ -310,8 +310,13 @@ describe('the beginning', () => {
     expect((await begin(OWN, '{"role":"owner"}')).outcome).toBe('400 unknown_parameter');
   });
 
-  test('is not there without a provider', async () => {
+  test('is not there without a provider, as the console reads', async () => {
     const plain = await vault.secondServer({ oidc: undefined });
+    const waysAt = async ({ handle }: TestVault): Promise<unknown> =>
+      (await answerOf(await handle(new Request(`${ORIGIN}/console/origins`)))).as<{ sign_in: unknown }>()
+        .sign_in;
+    expect(await waysAt(vault)).toEqual({ passkey: true, oidc: true, password: true });
+    expect(await waysAt(plain)).toEqual({ passkey: true, oidc: false, password: true });
     const answer = await newBrowser(plain.handle).send('POST', '/v1/person/signin/oidc', {});
     expect([answer.outcome, answer.headers.getSetCookie()]).toEqual(['404 not_found', []]);
     const callback = await answerOf(await plain.handle(new Request(CALLBACK)));
