@@ -320,6 +320,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
           persons,
           sessions,
           crypto,
+          limiter,
           consoleUrl,
           recordEvent,
         );

@@ -71,6 +71,11 @@ export function limitsOf({ threads, unlocks, guesses }: Capacity) {
     job: { max: JOBS_RUNNING, each: JOBS_RUNNING / 2, waiting: JOBS_WAITING, waitMs: 5_000 },
     /** Deliveries of events: a quarter for one account, whose receivers may be slow. */
     event: { max: EVENTS_RUNNING, each: EVENTS_RUNNING / 4, waiting: EVENTS_WAITING, waitMs: 5_000 },
+    /**
+     * Sign-ins at a provider of OpenID Connect, which wait for it: a third of the short requests, so that a provider that hangs leaves
+     * these room. An office behind one address is an owner.
+     */
+    signIn: { max: 32, each: 8, waiting: 32, waitMs: 5_000 },
     /** Bytes of bodies up to 64 KB of callers that are not signed in: 2,048 of the smallest. */
     shortBody: bodies(16 * MIB),
     /** Bytes of longer bodies of these callers, which must not take the room of short ones. */

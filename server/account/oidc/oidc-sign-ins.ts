@@ -1,7 +1,10 @@
+import { isFault } from '../../core/error-cause.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { OidcRole } from '../../core/settings.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { GENERATED_CHARACTERS } from '../../domain/account.ts';
+import { sourceOf } from '../../domain/text/network.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import { type IdentityProvider, SignInFailure, type SignInFault } from '../../outbound/identity-provider.ts';
 import type { RequestContext } from '../../request/context.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -19,7 +22,7 @@ export const OIDC_CALLBACK = '/console/oidc/callback';
 const LIFE_MS = 10 * 60 * 1_000;
 
 /** Why somebody was not let in. */
-export type OidcFault = SignInFault | 'no_access' | 'suspended';
+export type OidcFault = SignInFault | 'no_access' | 'suspended' | 'busy';
 
 /** The end of a sign-in, with the `Set-Cookie` of its session if there is one. */
 export type OidcOutcome =
@@ -50,15 +53,16 @@ export class OidcSignIns {
     private readonly persons: Persons,
     private readonly sessions: Sessions,
     private readonly crypto: Crypto,
+    private readonly limiter: Limiter,
     private readonly consoleUrl: string,
     private readonly recordEvent: RecordEvent,
   ) {}
 
   /** Begins a sign-in: the address at the provider, and the `Set-Cookie` that binds it to the browser. Rejects with `provider_unavailable`. */
-  async begin({ requestId }: RequestContext): Promise<{ readonly url: string; readonly cookie: string }> {
+  async begin({ ip, requestId }: RequestContext): Promise<{ readonly url: string; readonly cookie: string }> {
     const proof = await this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
     try {
-      const url = await this.provider.signInUrl(proof);
+      const url = await this.waiting(ip, () => this.provider.signInUrl(proof));
       await this.store.begin(this.crypto.digestCredential(proof), LIFE_MS);
       const cookie = this.crypto.passTo(proof, (text) => signInCookie(this.consoleUrl, text, LIFE_MS));
       return { url, cookie };
@@ -97,7 +101,7 @@ export class OidcSignIns {
       return { fault: 'expired', reason: 'unknown_sign_in' };
     }
     try {
-      const { iss, sub, claims } = await this.provider.finish(query, proof);
+      const { iss, sub, claims } = await this.waiting(ctx.ip, () => this.provider.finish(query, proof));
       const found = roleOf(this.roles, claims);
       if (found === undefined) {
         return { fault: 'no_access', claims: this.toldOf(claims) };
@@ -116,8 +120,16 @@ export class OidcSignIns {
       if (error instanceof VaultError && error.code === 'unauthenticated') {
         return { fault: 'no_access', reason: 'account_unknown' };
       }
+      if (error instanceof VaultError && !isFault(error)) {
+        return { fault: 'busy', reason: error.code };
+      }
       throw error;
     }
+  }
+
+  /** Waits for the provider as one of few. Rejects with `overloaded`. */
+  private waiting<T>(ip: string, work: () => Promise<T>): Promise<T> {
+    return this.limiter.run('signIn', sourceOf(ip), work);
   }
 
   /** The names of the claims in the settings that the provider has told. */

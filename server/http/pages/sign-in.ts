@@ -52,6 +52,10 @@ const WORDS: Readonly<Record<OidcOutcome['kind'], readonly [title: string, text:
     'Your provider cannot be reached',
     'The vault got no answer of the provider that you sign in at. Try again in a minute, or ask your administrator.',
   ],
+  busy: [
+    'The vault cannot sign you in now',
+    'Sign in again in a minute. If it fails again, give your administrator the reference.',
+  ],
   refused: [
     'The sign-in failed',
     'What your provider answered is not right for this sign-in. Sign in again; if it fails again, give your administrator the reference.',

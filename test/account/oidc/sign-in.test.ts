@@ -349,6 +349,32 @@ test('a provider that goes down during a sign-in is told in plain words', async 
   expect(failures()).toEqual(['unavailable oauth_response_is_not_conform']);
 });
 
+test('a provider that hangs holds a few sign-ins of one address, and no other request', async () => {
+  const { browser } = somebody();
+  const others = await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const each = newBrowser(vault.handle);
+      return { each, back: await each.leave() };
+    }),
+  );
+  const { promise, resolve } = Promise.withResolvers<void>();
+  provider.interfere.set(
+    '/token',
+    (_request, response) => void promise.then(() => response.writeHead(503).end()),
+  );
+  const pages = others.map(({ each, back }) => each.open(back));
+  const first = await Promise.race(pages);
+  expect(first.text).toContain('The vault cannot sign you in now');
+  expect((await shop.send('GET', '/whoami')).status).toBe(200);
+  expect((await browser.send('GET', '/v1/whoami')).status).toBe(401);
+  resolve();
+  await Promise.all(pages);
+  expect(failures().filter((line) => line === 'busy overloaded')).toHaveLength(10);
+  provider.interfere.clear();
+  await browser.signIn();
+  expect(await whoIs(browser)).toBeDefined();
+});
+
 describe('a person of the provider', () => {
   async function signedIn(claims?: Record<string, unknown>) {
     const { sub, browser } = somebody(claims);
