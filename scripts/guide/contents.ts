@@ -58,6 +58,7 @@ const DECISIONS = [
   page('decisions/compression.md', 'Compression', 'Why replies about an account have none'),
   page('decisions/credentials.md', 'API credentials', 'How they are found, kept and ended'),
   page('decisions/people.md', 'People', 'What a session is, and how all of a person end'),
+  page('decisions/single-sign-on.md', 'Single sign-on', 'What a sign-in at a provider leaves behind'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
   page(
