@@ -29,6 +29,7 @@ const OPEN: Readonly<Record<string, AuthRule>> = {
   'POST /v1/person/invitation': 'console',
   'POST /v1/person/signin/options': 'console',
   'POST /v1/person/signin': 'console',
+  'POST /v1/person/signin/oidc': 'console',
 };
 
 /**

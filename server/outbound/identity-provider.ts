@@ -166,7 +166,8 @@ function merged(token: SignedIn['claims'], info: SignedIn['claims']): SignedIn['
  */
 export class IdentityProvider {
   private readonly fetch: CustomFetch;
-  private known: { readonly sinceMs: number; readonly metadata: Promise<ServerMetadata> } | undefined;
+  private known: { readonly sinceMs: number; readonly metadata: ServerMetadata } | undefined;
+  private asked: Promise<ServerMetadata> | undefined;
 
   constructor(
     private readonly settings: OidcSettings,
@@ -199,6 +200,11 @@ export class IdentityProvider {
         headers: reply.headers.map(([name, value]): [string, string] => [name, value]),
       });
     };
+  }
+
+  /** True if it need not be asked before somebody goes there. */
+  isKnown(): boolean {
+    return this.known !== undefined && performance.now() - this.known.sinceMs < KEPT_MS;
   }
 
   /** The address at the provider where a browser signs in for this proof. */
@@ -287,20 +293,20 @@ export class IdentityProvider {
   }
 
   /** One request at a time, repeated after a failure at the next sign-in. */
-  private discovered(): Promise<ServerMetadata> {
+  private async discovered(): Promise<ServerMetadata> {
     const { known } = this;
-    if (known !== undefined && performance.now() - known.sinceMs < KEPT_MS) {
+    if (known !== undefined && this.isKnown()) {
       return known.metadata;
     }
-    const metadata = within(this.discover());
-    const asked = { sinceMs: performance.now(), metadata };
-    this.known = asked;
-    metadata.catch(() => {
-      if (this.known === asked) {
-        this.known = undefined;
-      }
-    });
-    return metadata;
+    this.asked ??= within(this.discover())
+      .then((metadata) => {
+        this.known = { sinceMs: performance.now(), metadata };
+        return metadata;
+      })
+      .finally(() => {
+        this.asked = undefined;
+      });
+    return this.asked;
   }
 
   private async discover(): Promise<ServerMetadata> {

@@ -1,5 +1,6 @@
 /** Signing in at the console with OpenID Connect: a real vault, a real provider over TLS, and the browser of a person between them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createApp } from '../../../server/boot/app.ts';
 import { Secret } from '../../../server/core/secret.ts';
 import type { OidcRole } from '../../../server/core/settings.ts';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
@@ -298,12 +299,35 @@ describe('the beginning', () => {
       { ...JSON_TYPE, 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' },
       { ...JSON_TYPE, 'Sec-Fetch-Site': 'same-site', Origin: 'https://sub.localhost' },
       { ...JSON_TYPE, Origin: 'null' },
+      { ...OWN, Origin: 'http://127.0.0.1' },
       { 'Content-Type': 'text/plain', 'Sec-Fetch-Site': 'same-origin' },
     ]) {
       const answer = await begin(headers);
       expect([answer.outcome, answer.headers.getSetCookie()]).toEqual(['403 cross_site', []]);
       expect(answer.headers.get('access-control-allow-origin')).toBeNull();
     }
+  });
+
+  test('is on the listener of the console alone, as is the end', async () => {
+    const open = createApp(vault.parts, 'public');
+    const body = { method: 'POST', headers: OWN, body: '{}' };
+    const begun = await answerOf(await open.handle(new Request(`${ORIGIN}/v1/person/signin/oidc`, body)));
+    const ended = await answerOf(await open.handle(new Request(CALLBACK)));
+    expect([begun.outcome, ended.outcome]).toEqual(['404 not_found', '404 not_found']);
+  });
+
+  test('and the end count for the rate of the source', async () => {
+    const { authority } = await thirdPartyTrust();
+    const slow = await vault.secondServer({ proxy: { caPem: authority.pem }, ratePerSource: 1 });
+    const visits = [1, 2].map(async () => answerOf(await slow.handle(new Request(CALLBACK))));
+    expect((await Promise.all(visits)).map(({ outcome }) => outcome).sort()).toEqual([
+      '200',
+      '429 rate_limited',
+    ]);
+    const body = { method: 'POST', headers: OWN, body: '{}' };
+    const begun = await slow.handle(new Request(`${ORIGIN}/v1/person/signin/oidc`, body));
+    expect(begun.status).toBe(429);
+    await slow.close();
   });
 
   test('takes no members', async () => {
