@@ -20744,6 +20744,8 @@ export interface operations {
              *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
+             *
+             *     `sign_in_again`: This needs a sign-in within the last five minutes.
              */
             403: {
                 headers: {

@@ -1,7 +1,7 @@
 import type { Audit, SecurityEvent } from '../audit/audit.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
-import { type AccountContext, actorNameOf, type RequestContext } from '../request/context.ts';
+import { type AccountContext, actorNameOf, actorOfId, type RequestContext } from '../request/context.ts';
 import type { HttpContext } from './context.ts';
 import type { HttpDeps } from './deps.ts';
 import type { Call, Reply, RouteShape } from './route.ts';
@@ -90,7 +90,7 @@ export async function recordRejection(
     if (audit !== undefined) {
       await deps.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
     } else if (code === 'not_allowed' && ctx.credentialId !== undefined) {
-      await deps.audit.record(noteOf(ctx, 'credential.use', code, objectOf('credential', ctx.credentialId)));
+      await deps.audit.record(noteOf(ctx, 'credential.use', code, actorOfId(ctx.credentialId)));
     }
   } else if (auth === 'basic' && !ctx.hasCredentials) {
     await deps.audit.record(noteOf(ctx, 'sign_in', code, 'account'));

@@ -116,10 +116,12 @@ export class Credentials {
     return (await this.end(name, record)) ? { change: record && changeOf(id, record, true) } : undefined;
   }
 
-  /** Replaces a secret, which stays valid for `overlapMs`. Rejects with `credential_not_found` or `not_allowed`. */
+  /** Replaces a secret, which stays valid for `overlapMs`. Rejects with `credential_not_found`, `not_allowed` or `sign_in_again`. */
   async roll(account: Account, id: string, overlapMs: number | undefined): Promise<CredentialWithSecret> {
     const { aid } = account;
     const name = { aid, id };
+    // A new secret gives lasting access as a new credential does.
+    this.sessions.requireRecent(account);
     const { secret, digest } = await this.makeSecret();
     for (let tries = 0; tries < ROLL_TRIES_MAX; tries++) {
       const { sealed, record } = await this.readStored(name);

@@ -104,7 +104,7 @@ const rollCredential = defineRoute({
   params: CredentialPath,
   body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
-  errors: ['credential_not_found'],
+  errors: ['credential_not_found', 'sign_in_again'],
   audit: { action: 'credential.roll', object: ({ params }) => objectOf('credential', params.id) },
   handle: async ({ ctx, params, body }, services: Needs) => {
     const overlapMs = overlapOf(body.overlap);

@@ -335,6 +335,15 @@ test('what a person does with an item is in its action log', async () => {
   expect(line?.credential).toBeUndefined();
 });
 
+test('what a person may not do is in the security log under its id', async () => {
+  const own = await vault.account();
+  const ada = await person(vault, own, 'auditor');
+  expect((await ada.send('GET', '/person')).outcome).toBe('403 not_allowed');
+  const [entry] = (await own.send('GET', '/audit', { query: { action: 'credential.use' } })).as<object[]>();
+  const self = `person/${ada.id}`;
+  expect(entry).toMatchObject({ actor: self, object: self, outcome: 'not_allowed' });
+});
+
 test('where no passkey is possible nobody is invited', async () => {
   const people = { consoleUrl: 'http://127.0.0.1:8080', flaw: 'an address has none', hasPasswords: true };
   const closed = await vault.secondServer({ people, now: () => now });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/redis/records/keys.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
+import { makeCredential } from '../../helpers/credentials.ts';
 import { type PersonClient, person, signInAgain } from '../../helpers/people.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -125,8 +126,11 @@ test('a credential needs a sign-in within five minutes', async () => {
   expect((await make()).outcome).toBe('200');
   now += 1;
   expect((await make()).outcome).toBe('403 sign_in_again');
+  const { id } = await makeCredential(account, ['vault:list']);
+  const roll = () => ada.send('POST', `/credential/${id}/roll`, { body: {} });
+  expect((await roll()).outcome).toBe('403 sign_in_again');
   ada = await signInAgain(vault, ada);
-  expect((await make()).outcome).toBe('200');
+  expect([(await make()).outcome, (await roll()).outcome]).toEqual(['200', '200']);
 });
 
 test('a change of the network is told once', async () => {
