@@ -28,6 +28,7 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
   lastBackup: 'begins with the first backup',
+  oidcSignIn: 'there while somebody signs in at a provider',
   outbox: 'there where a sink has not got the log of a deleted item',
   passwordChanges: 'counts for a minute',
   purge: 'there while a key is being removed',
