@@ -700,7 +700,7 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   // Everything above that routes, commands, the sweep or tests use.
   const stores = {
     ...{ accountStore, auditStore, binStore, certificateStore, endpointStore, formStore, headsStore },
-    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore, serverStore },
+    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore, serverStore, wrapStore },
     ...{ surveyStore, usageStore },
   };
   const services = {

@@ -6,6 +6,7 @@ import { WrapStore } from '../../../server/account/passkey/wrap-store.ts';
 import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
+import { holdNext } from '../../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { SoftwareAuthenticator } from './authenticator.ts';
 import { addPasskey, type Member, newMember, ORIGIN, signIn, succeeded } from './stage.ts';
@@ -167,18 +168,17 @@ describe('a kept passphrase', () => {
 describe('a kept passphrase ends', () => {
   /** Each ends one of two: that of `u` under the passkey of the member. */
   type End = (of: { readonly account: AccountClient; readonly member: Member }) => Promise<Answer>;
+  const remove: End = ({ member: { browser, key } }) =>
+    browser.send('DELETE', PATH, { query: { key: 'u', passkey_id: key.id } });
+  const changePassphrase: End = ({ account }) =>
+    account.send('PUT', '/key/', { body: { user: 'u', passphrase: PASSPHRASE, new_passphrase: GIVEN } });
+  const deleteKey: End = ({ account }) => account.send('DELETE', '/key/', { query: { user: 'u' } });
+  const deletePasskey: End = ({ account, member }) =>
+    account.send('DELETE', `/person/${member.id}/passkey/${member.key.id}`);
   const ENDS: readonly (readonly [name: string, end: End])[] = [
-    [
-      'by hand',
-      ({ member: { browser, key } }) =>
-        browser.send('DELETE', PATH, { query: { key: 'u', passkey_id: key.id } }),
-    ],
-    [
-      'with a new passphrase',
-      ({ account }) =>
-        account.send('PUT', '/key/', { body: { user: 'u', passphrase: PASSPHRASE, new_passphrase: GIVEN } }),
-    ],
-    ['with its key', ({ account }) => account.send('DELETE', '/key/', { query: { user: 'u' } })],
+    ['by hand', remove],
+    ['with a new passphrase', changePassphrase],
+    ['with its key', deleteKey],
   ];
   test.each(ENDS)('%s, and the others stay', async (_name, end) => {
     const { account, member } = await newStage('u', 'v');
@@ -206,28 +206,32 @@ describe('a kept passphrase ends', () => {
     expect(await vault.raw.hlen(redisKeys.passphraseWraps(account.aid))).toBe(0);
   });
 
-  test('with a key of the same name', async () => {
-    const { account, member } = await newStage('u');
-    succeeded(await keep(member, 'u'));
-    succeeded(await account.send('DELETE', '/key/', { query: { user: 'u' } }));
-    await account.key('u');
-    expect(await kept(member)).toEqual([]);
-  });
-
   /** A process that dies before it removes what has ended leaves the record as it was. */
   const INTERRUPTED: typeof ENDS = [
-    ...ENDS.slice(1),
+    ['with a new passphrase', changePassphrase],
+    ['with its key', deleteKey],
+    [
+      'with a key of the same name',
+      async ({ account }) => {
+        succeeded(await account.send('DELETE', '/key/', { query: { user: 'u' } }));
+        return account.send('POST', '/key/', { body: { user: 'u', passphrase: PASSPHRASE } });
+      },
+    ],
     [
       'with its passkey',
       async ({ account, member }) => {
         const more = new SoftwareAuthenticator(ORIGIN);
         succeeded(await addPasskey(member.browser, more));
-        return account.send('DELETE', `/person/${member.id}/passkey/${member.key.id}`);
+        const answer = await deletePasskey({ account, member });
+        // Its sessions have ended as well.
+        expect((await member.browser.send('GET', PATH)).outcome).toBe('401 unauthenticated');
+        succeeded(await signIn(member.browser, more));
+        return answer;
       },
     ],
     ['with its person', ({ account, member }) => account.send('DELETE', `/person/${member.id}`)],
   ];
-  test.each(INTERRUPTED)('%s, also where the process dies in between', async (_name, end) => {
+  test.each(INTERRUPTED)('%s, also where the process dies in between', async (name, end) => {
     const { account, member } = await newStage('u');
     succeeded(await keep(member, 'u'));
     const hash = redisKeys.passphraseWraps(account.aid);
@@ -236,11 +240,26 @@ describe('a kept passphrase ends', () => {
     await vault.raw.hset(hash, member.id, before ?? '');
     expect(await atRest(account, member)).toHaveLength(1);
     const answer = await member.browser.send('GET', PATH);
-    // The sessions of who has lost a passkey have ended as well.
-    expect(answer.outcome === '200' ? answer.json : answer.outcome).toEqual(
-      answer.outcome === '200' ? [] : '401 unauthenticated',
+    expect(answer.status === 200 ? answer.json : answer.outcome).toEqual(
+      name === 'with its person' ? '401 unauthenticated' : [],
     );
     await vault.opened.sweep();
+    expect(await atRest(account, member)).toEqual([]);
+  });
+
+  const OVERTAKEN: readonly (readonly [name: string, outcome: string, end: End])[] = [
+    ['its passphrase', '409 key_changed', changePassphrase],
+    ['its key', '409 key_changed', deleteKey],
+    ['its passkey', '404 passkey_not_found', deletePasskey],
+  ];
+  test.each(OVERTAKEN)('with %s, also where that ends while it is stored', async (_name, outcome, end) => {
+    const { account, member } = await newStage('u');
+    const held = holdNext(vault.opened.stores.wrapStore, 'create');
+    const keeping = keep(member, 'u');
+    await held.reached;
+    succeeded(await end({ account: account.via(second.handle), member }));
+    held.release();
+    expect((await keeping).outcome).toBe(outcome);
     expect(await atRest(account, member)).toEqual([]);
   });
 
@@ -366,6 +385,16 @@ describe('a passphrase is not kept', () => {
     expect((await member.browser.send('POST', `${PATH}/options`, { body })).outcome).toBe(
       '404 passkey_not_found',
     );
+  });
+
+  test('where the person may not use its key any more', async () => {
+    const { account: of, member: one } = await newStage('u', 'v');
+    succeeded(await keep(one, 'u'));
+    succeeded(await keep(one, 'v'));
+    const body = { name: 'Ada', role: 'owner', keys: ['v'] };
+    succeeded(await of.send('PUT', `/person/${one.id}`, { body }));
+    succeeded(await signIn(one.browser, one.key));
+    expect((await kept(one)).map(({ key }) => key)).toEqual(['v']);
   });
 
   test('in the place of another person’s, by who writes to Redis', async () => {
