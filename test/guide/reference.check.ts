@@ -124,7 +124,7 @@ describe('the requests that the pages show', () => {
   /** The first make what the others use, and the last take it away. */
   const rankOf = (name: string): number => {
     const first = ['createKey', 'storeItem'].indexOf(name);
-    return first >= 0 ? first : /^(?:change|delete|signOut)/.test(name) ? 3 : 2;
+    return first >= 0 ? first : name === 'signOut' ? 4 : /^(?:change|delete)/.test(name) ? 3 : 2;
   };
   /** They ask a third party, need one that an operator has set up, or take what a device has just signed. */
   const ABROAD = ['proxyGet', 'requestNetworkToken', 'addPasskey'];
