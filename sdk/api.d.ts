@@ -1645,7 +1645,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/person/signin/oidc": {
+    "/person/invitation/options": {
         parameters: {
             query?: never;
             header?: never;
@@ -1655,11 +1655,171 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin a sign-in with OpenID Connect
-         * Gives the address at the provider where a person signs in, and sets a cookie that binds the sign-in to the browser: once, within ten minutes. 404 without a provider. For the console alone.
+         * Begin to accept an invitation
+         * Tells whom the invitation is for, and gives the options to make a passkey, whose answer is accepted once within five minutes. The invitation stays as it is. For the console alone.
          */
-        post: operations["beginOidc"];
+        post: operations["beginInvitation"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation
+         * Adds the passkey to the invited person, uses the invitation up and signs the person in: the reply sets the cookie of a session. Of two requests at the same time one succeeds. Results of the extension `prf` are refused: they stay in the browser. For the console alone.
+         */
+        post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/signin/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a sign-in with a passkey
+         * Gives the options to find a passkey, whose answer is accepted once within five minutes. For the console alone.
+         */
+        post: operations["beginSignIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/signin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with a passkey
+         * Signs a person in: the reply sets the cookie of a session. Whatever is wrong with the answer, the reply is the same. Results of the extension `prf` are refused: they stay in the browser. For the console alone.
+         */
+        post: operations["signIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/self/passkey/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to add a passkey
+         * Gives the options to make another passkey of the person that has signed in, whose answer is accepted once within five minutes. Needs a sign-in within five minutes.
+         *
+         *     A person who has signed in at the console is needed.
+         */
+        post: operations["beginPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/self/passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a passkey
+         * Adds another passkey to the person that has signed in. Needs a sign-in within five minutes. Results of the extension `prf` are refused: they stay in the browser.
+         *
+         *     A person who has signed in at the console is needed.
+         */
+        post: operations["addPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/self/passphrase/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to keep a passphrase under a passkey
+         * Gives what a browser needs to encrypt the passphrase of a key under a passkey of the person that has signed in. The answer to the options stays in the browser.
+         *
+         *     A person who has signed in at the console is needed.
+         */
+        post: operations["beginPassphrase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/person/self/passphrase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List passphrases under passkeys
+         * Returns the encrypted passphrases of the person that has signed in, under all of its passkeys, as far as they still open something.
+         *
+         *     A person who has signed in at the console is needed.
+         */
+        get: operations["listKeptPassphrases"];
+        /**
+         * Keep a passphrase under a passkey
+         * Stores the passphrase of a key, which the browser has encrypted under a passkey of the person that has signed in, in place of the one before. The vault cannot open it. It ends with the person, the passkey, the key and its passphrase.
+         *
+         *     A person who has signed in at the console is needed.
+         */
+        put: operations["keepPassphrase"];
+        post?: never;
+        /**
+         * Remove a passphrase under a passkey
+         * Removes the encrypted passphrase of a key under one passkey.
+         *
+         *     A person who has signed in at the console is needed.
+         */
+        delete: operations["forgetPassphrase"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4680,19 +4840,319 @@ export interface components {
              */
             expires_at: string;
         };
-        /** The session has ended. */
-        SignedOut: {
+        /** The invitation to accept. */
+        InvitationOptionsOrder: {
             /**
-             * What was done, for humans.
-             * @example The item was deleted.
+             * The token of the invitation: what follows `token=` in its URL.
+             * @example dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
              */
-            message: string;
-            /**
-             * The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect. It leads back here.
-             * @example https://login.example.com/logout?client_id=cardvault
-             */
-            sign_out_url?: string;
+            token: string;
         };
+        /** Options of `navigator.credentials.create()`. `PublicKeyCredential.parseCreationOptionsFromJSON()` reads them. */
+        PasskeyCreationOptions: {
+            /**
+             * Random bytes; good once, for five minutes.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            challenge: string;
+            /**
+             * Milliseconds.
+             * @example 300000
+             */
+            timeout: number;
+            /** Asks for the extension `prf`. */
+            extensions: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** What a browser needs to make the passkey. */
+        InvitationOptions: {
+            /** Who is invited. */
+            person: {
+                /**
+                 * Whom the invitation is for.
+                 * @example Ada Lovelace
+                 */
+                name: string;
+            };
+            /** Options of `navigator.credentials.create()`. `PublicKeyCredential.parseCreationOptionsFromJSON()` reads them. */
+            options: components["schemas"]["PasskeyCreationOptions"];
+        };
+        /** `toJSON()` of the credential that `navigator.credentials.create()` has made. */
+        NewPasskeyAnswer: {
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            rawId: string;
+            /**
+             * The kind of the credential.
+             * @constant
+             */
+            type: "public-key";
+            /** What extensions have found, without results of `prf`: they open what is wrapped under the passkey, and a request that has them is refused. */
+            clientExtensionResults?: {
+                [key: string]: unknown;
+            };
+            /** What the authenticator has answered. */
+            response: {
+                /**
+                 * What the browser has signed for: ceremony, challenge and origin.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                clientDataJSON: string;
+                /**
+                 * The new passkey. An attestation in it is ignored.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                attestationObject: string;
+                /** How a browser reaches it. */
+                transports?: string[];
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** The new passkey of an invited person. */
+        AcceptInvitation: {
+            /**
+             * The token of the invitation: what follows `token=` in its URL.
+             * @example dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
+             */
+            token: string;
+            /**
+             * What its owner calls it, such as the device that keeps it. Default: `Passkey`.
+             * @example Laptop
+             */
+            name?: string;
+            /** `toJSON()` of the credential that `navigator.credentials.create()` has made. */
+            response: components["schemas"]["NewPasskeyAnswer"];
+        };
+        /** Who has signed in, and with which passkey. The session is in the cookie of this reply. */
+        SignedIn: {
+            /** Somebody who signs in at the console and acts for the account. */
+            person: components["schemas"]["Person"];
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            passkey_id: string;
+        };
+        /** Nothing: the browser finds the passkey. */
+        SignInOptionsOrder: Record<string, never>;
+        /** Options of `navigator.credentials.get()`. `PublicKeyCredential.parseRequestOptionsFromJSON()` reads them. */
+        PasskeyRequestOptions: {
+            /**
+             * Random bytes; good once, for five minutes.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            challenge: string;
+            /**
+             * Milliseconds.
+             * @example 300000
+             */
+            timeout: number;
+            /** Asks for the extension `prf`. */
+            extensions: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** What a browser needs to sign in. */
+        SignInOptions: {
+            /** Options of `navigator.credentials.get()`. `PublicKeyCredential.parseRequestOptionsFromJSON()` reads them. */
+            options: components["schemas"]["PasskeyRequestOptions"];
+        };
+        /** `toJSON()` of the credential that `navigator.credentials.get()` has found. */
+        PasskeyAnswer: {
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            rawId: string;
+            /**
+             * The kind of the credential.
+             * @constant
+             */
+            type: "public-key";
+            /** What extensions have found, without results of `prf`: they open what is wrapped under the passkey, and a request that has them is refused. */
+            clientExtensionResults?: {
+                [key: string]: unknown;
+            };
+            /** What the authenticator has answered. */
+            response: {
+                /**
+                 * What the browser has signed for: ceremony, challenge and origin.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                clientDataJSON: string;
+                /**
+                 * What the authenticator has signed for.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                authenticatorData: string;
+                /**
+                 * Its signature.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                signature: string;
+                userHandle?: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** A sign-in with a passkey. */
+        PasskeySignIn: {
+            /** `toJSON()` of the credential that `navigator.credentials.get()` has found. */
+            response: components["schemas"]["PasskeyAnswer"];
+        };
+        /** Nothing: the session tells who asks. */
+        PasskeyOptionsOrder: Record<string, never>;
+        /** What a browser needs to make the passkey. */
+        PasskeyOptions: {
+            /** Options of `navigator.credentials.create()`. `PublicKeyCredential.parseCreationOptionsFromJSON()` reads them. */
+            options: components["schemas"]["PasskeyCreationOptions"];
+        };
+        /** Another passkey of the person that acts. */
+        AddPasskey: {
+            /**
+             * What its owner calls it, such as the device that keeps it. Default: `Passkey`.
+             * @example Laptop
+             */
+            name?: string;
+            /** `toJSON()` of the credential that `navigator.credentials.create()` has made. */
+            response: components["schemas"]["NewPasskeyAnswer"];
+        };
+        /** A passkey, without its key. */
+        Passkey: {
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * What its owner calls it, such as the device that keeps it. Default: `Passkey`.
+             * @example Laptop
+             */
+            name: string;
+            /**
+             * When it was added.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+        };
+        /** The key, and the passkey to keep its passphrase under. */
+        PassphraseOptionsOrder: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            passkey_id: string;
+        };
+        /** What a browser needs to keep the passphrase of a key under a passkey. The answer to `options` stays in the browser. */
+        PassphraseOptions: {
+            /**
+             * The additional data of AES-256-GCM, as UTF-8: what the wrap belongs to.
+             * @example ["cardvault passphrase 1","production","shop","pers_Zm9vYmFyYmF6cXV4cXV1eA","3q2-7w","n1b2c3d4e5f6g7h8i9j0kl",1]
+             */
+            aad: string;
+            /**
+             * The generation of the key, which a new passphrase raises.
+             * @example 1
+             */
+            generation: number;
+            /** Options of `navigator.credentials.get()`. `PublicKeyCredential.parseRequestOptionsFromJSON()` reads them. */
+            options: components["schemas"]["PasskeyRequestOptions"];
+        };
+        /** A passphrase that the browser has encrypted. */
+        KeepPassphrase: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Alias of `key`; if both are sent, they must be equal.
+             * @example customers-2026
+             */
+            user?: string;
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            passkey_id: string;
+            /**
+             * Base64url of a nonce of 12 bytes, the encrypted passphrase and a tag of 16 bytes: AES-256-GCM under a key that HKDF-SHA256 derives from the result of the extension `prf`, which stays in the browser.
+             * @example AAECAwQFBgcICQoLZXhhbXBsZSBjaXBoZXJ0ZXh0IGFuZCB0YWc
+             */
+            wrap: string;
+            /**
+             * The generation in the additional data. If the key has another one by now, nothing is stored.
+             * @example 1
+             */
+            generation?: number;
+        };
+        /** A passphrase of a key, encrypted under a passkey. */
+        KeptPassphrase: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Identifier of the passkey: the id of its WebAuthn credential.
+             * @example Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            passkey_id: string;
+            /**
+             * Base64url of a nonce of 12 bytes, the encrypted passphrase and a tag of 16 bytes: AES-256-GCM under a key that HKDF-SHA256 derives from the result of the extension `prf`, which stays in the browser.
+             * @example AAECAwQFBgcICQoLZXhhbXBsZSBjaXBoZXJ0ZXh0IGFuZCB0YWc
+             */
+            wrap: string;
+            /**
+             * The additional data of AES-256-GCM, as UTF-8: what the wrap belongs to.
+             * @example ["cardvault passphrase 1","production","shop","pers_Zm9vYmFyYmF6cXV4cXV1eA","3q2-7w","n1b2c3d4e5f6g7h8i9j0kl",1]
+             */
+            aad: string;
+            /**
+             * The generation of the key, which a new passphrase raises.
+             * @example 1
+             */
+            generation: number;
+            /**
+             * When it was stored.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+        };
+        /** Those of the person that signed in, for keys that it may use and whose passphrase has not changed. */
+        KeptPassphrases: components["schemas"]["KeptPassphrase"][];
         /** The name of the account, and what it may do. */
         CreateAccount: {
             /**
@@ -4881,7 +5341,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "provider_unavailable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "passkey_refused" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "passkey_cloned" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "passphrase_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passphrases_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -4904,7 +5364,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "provider_unavailable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "passkey_refused" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "passkey_cloned" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "passphrase_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passphrases_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -20744,8 +21204,6 @@ export interface operations {
              *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
-             *
-             *     `sign_in_again`: This needs a sign-in within the last five minutes.
              */
             403: {
                 headers: {
@@ -22010,7 +22468,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SignedOut"];
+                    "application/json": components["schemas"]["Message"];
                 };
             };
             /**
@@ -22114,7 +22572,7 @@ export interface operations {
             };
         };
     };
-    beginOidc: {
+    beginInvitation: {
         parameters: {
             query?: never;
             header?: never;
@@ -22123,24 +22581,289 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": components["schemas"]["InvitationOptionsOrder"];
             };
         };
         responses: {
-            /** Begin a sign-in with OpenID Connect */
+            /** Begin to accept an invitation */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /**
-                         * The address at the provider where the person signs in. It leads back here.
-                         * @example https://login.example.com/authorize?client_id=cardvault&response_type=code&scope=openid
-                         */
-                        url: string;
-                    };
+                    "application/json": components["schemas"]["InvitationOptions"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `invitation_gone`: The invitation was used, has expired, was replaced by a newer one, or never existed.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `people_unavailable`: Nobody can sign in at this installation with a passkey. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptInvitation"];
+            };
+        };
+        responses: {
+            /** Accept an invitation */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `passkey_refused`: The answer of the passkey does not fit: it is for another challenge or page, came too late or a second time, or its user was not verified.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `invitation_gone`: The invitation was used, has expired, was replaced by a newer one, or never existed.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `people_unavailable`: Nobody can sign in at this installation with a passkey.
+             *
+             *     `passkey_exists`: This passkey is registered already.
+             *
+             *     `passkeys_full`: The person has reached the limit of passkeys.
+             *
+             *     `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    beginSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInOptionsOrder"];
+            };
+        };
+        responses: {
+            /** Begin a sign-in with a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInOptions"];
                 };
             };
             /**
@@ -22167,16 +22890,6 @@ export interface operations {
             };
             /** `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site. */
             403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_found`: No route exists at this path. Paths of the API start with /v1. */
-            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -22226,8 +22939,1004 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `provider_unavailable`: The provider that people sign in at gives no answer that the vault can use. */
-            502: {
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeySignIn"];
+            };
+        };
+        responses: {
+            /** Sign in with a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `people_unavailable`: Nobody can sign in at this installation with a passkey. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    beginPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyOptionsOrder"];
+            };
+        };
+        responses: {
+            /** Begin to add a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             *
+             *     `sign_in_again`: This needs a sign-in within the last five minutes.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
+             *
+             *     `people_unavailable`: Nobody can sign in at this installation with a passkey.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    addPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddPasskey"];
+            };
+        };
+        responses: {
+            /** Add a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `passkey_refused`: The answer of the passkey does not fit: it is for another challenge or page, came too late or a second time, or its user was not verified.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             *
+             *     `sign_in_again`: This needs a sign-in within the last five minutes.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `person_not_found`: The person does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `passkey_exists`: This passkey is registered already.
+             *
+             *     `passkeys_full`: The person has reached the limit of passkeys.
+             *
+             *     `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
+             *
+             *     `people_unavailable`: Nobody can sign in at this installation with a passkey.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    beginPassphrase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassphraseOptionsOrder"];
+            };
+        };
+        responses: {
+            /** Begin to keep a passphrase under a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassphraseOptions"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `key_not_found`: The key does not exist.
+             *
+             *     `passkey_not_found`: The person has no such passkey.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `people_unavailable`: Nobody can sign in at this installation with a passkey. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listKeptPassphrases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List passphrases under passkeys */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeptPassphrases"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    keepPassphrase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeepPassphrase"];
+            };
+        };
+        responses: {
+            /** Keep a passphrase under a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeptPassphrase"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `key_not_found`: The key does not exist.
+             *
+             *     `passkey_not_found`: The person has no such passkey.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `key_changed`: Another request changed the key at the same time.
+             *
+             *     `passphrases_full`: The person has reached the limit of passphrases under passkeys.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    forgetPassphrase: {
+        parameters: {
+            query: {
+                /**
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                key: string;
+                /**
+                 * Alias of `key`; if both are sent, they must be equal.
+                 * @example customers-2026
+                 */
+                user?: string;
+                /**
+                 * Identifier of the passkey: the id of its WebAuthn credential.
+                 * @example Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                passkey_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Remove a passphrase under a passkey */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places, or under two names, with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
+             *
+             *     `account_suspended`: The operator has suspended this account.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `passphrase_not_found`: The person keeps no passphrase of this key under this passkey. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `record_rolled_back`: A stored record is older than its newest change and was not used.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -85,8 +85,13 @@ const acceptInvitation = defineRoute({
       'passkeys_full',
       'person_of_provider',
     ] as const),
-    ...(['person_not_found', 'unauthenticated'] as const),
-    ...(['account_suspended', 'people_unavailable', 'integrity_failed', 'record_rolled_back'] as const),
+    ...([
+      'unauthenticated',
+      'account_suspended',
+      'people_unavailable',
+      'integrity_failed',
+      'record_rolled_back',
+    ] as const),
   ],
   handle: async ({ ctx, body }, { passkeys }: Needs) => {
     refusePrfResults(body);

@@ -237,7 +237,8 @@ export class Persons {
         if (error instanceof VaultError && error.status < 500) {
           await this.store.pointers.unpoint([digest]);
         }
-        throw error;
+        const isGone = error instanceof VaultError && error.code === 'person_not_found';
+        throw isGone && used !== undefined ? new VaultError('invitation_gone') : error;
       });
     await this.store.pointers.unpoint(used === undefined ? [] : [used]);
     ctx.change = changeOfPerson(known.name, known.record);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import type { AccountClient, Answer } from '../../helpers/clients.ts';
 import { operatorClient } from '../../helpers/credentials.ts';
+import { holdNext } from '../../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { type CreationOptions, SoftwareAuthenticator, type Wrong } from './authenticator.ts';
 import {
@@ -264,6 +265,20 @@ describe('a sign-in', () => {
     expect(answers.map(({ outcome }) => outcome).sort()).toEqual(['200', UNKNOWN, UNKNOWN, UNKNOWN]);
   });
 
+  test.each(['person', 'passkey'])('whose %s is deleted while it is verified opens nothing', async (what) => {
+    const of = await vault.account();
+    const { id, key } = await newMember(vault.handle, of);
+    const browser = openBrowser(vault.handle);
+    const held = holdNext(vault.parts.sessions, 'open');
+    const answer = signIn(browser, key);
+    await held.reached;
+    succeeded(await of.send('DELETE', `/person/${id}${what === 'passkey' ? `/passkey/${key.id}` : ''}`));
+    held.release();
+    // Its proof was right when it was read; what it opens has ended with the deletion.
+    expect((await answer).outcome).toBe('200');
+    expect((await browser.send('GET', '/person/self')).outcome).toBe(UNKNOWN);
+  });
+
   test('of two copies of a passkey at one instant succeeds once', async () => {
     const of = await newMember(vault.handle, account, { counter: 1 });
     of.key.counter = 2;
@@ -446,6 +461,18 @@ describe('a registration', () => {
         const response = key.create(await invitationOptions(browser, token));
         succeeded(await account.send('DELETE', `/person/${id}`));
         return sent(browser, token, response);
+      },
+    ],
+    [
+      'of a person who is deleted while it is verified',
+      GONE,
+      async ({ account, id, token, browser, key }) => {
+        const held = holdNext(vault.parts.persons, 'addPasskey');
+        const answer = accept(browser, token, key);
+        await held.reached;
+        succeeded(await account.send('DELETE', `/person/${id}`));
+        held.release();
+        return answer;
       },
     ],
     [
