@@ -126,6 +126,21 @@ test('the address with the code is not in the history', async () => {
   await page.close();
 });
 
+test('a sign-out ends the session at the provider too, which leads back', async () => {
+  const { page } = await openPage();
+  await signIn(page);
+  const url = await page.evaluate(async () => {
+    const response = await fetch('/v1/person/self/session', { method: 'DELETE' });
+    return Object(await response.json()).sign_out_url;
+  });
+  expect(await context.cookies(console_)).toEqual([]);
+  await page.goto(url);
+  await page.getByRole('button', { name: 'Yes, sign me out' }).click();
+  await page.waitForURL(`${console_}/console`);
+  expect((await ask(page, '/v1/person/self')).status).toBe(401);
+  await page.close();
+});
+
 test('somebody without a role reads why, and finds the way back', async () => {
   await context.clearCookies();
   provider.person = 'eve';
