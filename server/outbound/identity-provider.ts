@@ -139,9 +139,13 @@ function derived(proof: Secret<string>, what: 'state' | 'nonce' | 'verifier'): s
   return createHmac('sha256', proof.expose()).update(what).digest('base64url');
 }
 
-/** The value that the provider sends back, by which a sign-in is known. */
-export function stateOf(proof: Secret<string>): string {
-  return derived(proof, 'state');
+/** True for an address that a browser or the vault may be sent to. Metadata of a provider may have anything in its place. */
+function isHttps(url: unknown): boolean {
+  return typeof url === 'string' && URL.parse(url)?.protocol === 'https:';
+}
+
+function listOf(metadata: unknown, otherwise: readonly string[]): readonly unknown[] {
+  return Array.isArray(metadata) ? metadata : otherwise;
 }
 
 function bodyOf(body: Parameters<CustomFetch>[1]['body']): Uint8Array | undefined {
@@ -213,7 +217,7 @@ export class IdentityProvider {
     const url = buildAuthorizationUrl(config, {
       redirect_uri: this.redirectUri,
       scope: this.scopesOf(config.serverMetadata()),
-      state: stateOf(proof),
+      state: derived(proof, 'state'),
       nonce: derived(proof, 'nonce'),
       code_challenge: await calculatePKCECodeChallenge(derived(proof, 'verifier')),
       code_challenge_method: 'S256',
@@ -228,7 +232,7 @@ export class IdentityProvider {
     url.search = query;
     const tokens = await within(
       authorizationCodeGrant(config, url, {
-        expectedState: stateOf(proof),
+        expectedState: derived(proof, 'state'),
         expectedNonce: derived(proof, 'nonce'),
         pkceCodeVerifier: derived(proof, 'verifier'),
         idTokenExpected: true,
@@ -251,9 +255,9 @@ export class IdentityProvider {
   async signOutUrl(returnUri: string): Promise<string | undefined> {
     try {
       const config = await this.configure();
-      return config.serverMetadata().end_session_endpoint === undefined
-        ? undefined
-        : buildEndSessionUrl(config, { post_logout_redirect_uri: returnUri }).href;
+      return isHttps(config.serverMetadata().end_session_endpoint)
+        ? buildEndSessionUrl(config, { post_logout_redirect_uri: returnUri }).href
+        : undefined;
     } catch (error) {
       if (error instanceof SignInFailure) {
         return undefined;
@@ -265,7 +269,7 @@ export class IdentityProvider {
   /** The usual scopes, and those with the name of a claim that decides, as far as the provider has them. */
   private scopesOf({ scopes_supported }: ServerMetadata): string {
     const wanted = new Set(['openid', 'email', 'profile', ...this.settings.roles.map(({ claim }) => claim)]);
-    const supported = scopes_supported ?? ['email', 'profile'];
+    const supported = listOf(scopes_supported, ['email', 'profile']);
     return [...wanted].filter((scope) => scope === 'openid' || supported.includes(scope)).join(' ');
   }
 
@@ -285,11 +289,11 @@ export class IdentityProvider {
   }
 
   /** The way that RFC 6749 requires of every provider, unless this one tells that it has only the other. */
-  private clientAuth({ token_endpoint_auth_methods_supported: methods }: ServerMetadata): ClientAuth {
+  private clientAuth({ token_endpoint_auth_methods_supported }: ServerMetadata): ClientAuth {
+    const methods = listOf(token_endpoint_auth_methods_supported, []);
+    const isPost = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
     const secret = this.settings.clientSecret.expose();
-    return methods?.includes('client_secret_basic') === false && methods.includes('client_secret_post')
-      ? ClientSecretPost(secret)
-      : ClientSecretBasic(secret);
+    return isPost ? ClientSecretPost(secret) : ClientSecretBasic(secret);
   }
 
   /** One request at a time, repeated after a failure at the next sign-in. */
@@ -320,7 +324,7 @@ export class IdentityProvider {
       throw new SignInFailure('refused', 'other_issuer');
     }
     const { authorization_endpoint, token_endpoint, jwks_uri } = metadata;
-    if (![authorization_endpoint, token_endpoint, jwks_uri].every((url) => url?.startsWith('https://'))) {
+    if (![authorization_endpoint, token_endpoint, jwks_uri].every(isHttps)) {
       throw new SignInFailure('refused', 'incomplete_metadata');
     }
     return metadata;

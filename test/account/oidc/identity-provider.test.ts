@@ -301,16 +301,57 @@ describe('a provider', () => {
     }, 20_000);
   }
 
-  test('whose endpoints have no TLS', async () => {
-    const { issuer } = provider;
-    const metadata = {
-      issuer,
-      authorization_endpoint: `${issuer}/auth`,
-      token_endpoint: `${issuer.replace('https:', 'http:')}/token`,
-      jwks_uri: `${issuer}/jwks`,
+  /** The metadata of the provider with changes. */
+  async function tellMetadata(changes: Readonly<Record<string, unknown>>): Promise<void> {
+    const { authority } = await thirdPartyTrust();
+    const own = await fetch(`${provider.issuer}${DISCOVERY}`, { tls: { ca: authority.pem } });
+    provider.interfere.set(
+      DISCOVERY,
+      plain(200, JSON.stringify({ ...Object(await own.json()), ...changes })),
+    );
+  }
+
+  const incomplete: readonly Readonly<Record<string, unknown>>[] = [
+    { token_endpoint: 'http://localhost:1/token' },
+    { jwks_uri: 'http://localhost:1/jwks' },
+    { authorization_endpoint: 'javascript:alert(1)' },
+    { authorization_endpoint: undefined },
+    { authorization_endpoint: 5 },
+    { token_endpoint: 'https://' },
+  ];
+  for (const changes of incomplete) {
+    test(`whose metadata has ${JSON.stringify(changes)}`, async () => {
+      await tellMetadata(changes);
+      expect(await outcomeOf(signIn(await client()))).toBe('refused: incomplete_metadata');
+    });
+  }
+
+  test('whose lists are none', async () => {
+    await tellMetadata({ scopes_supported: 5, token_endpoint_auth_methods_supported: 'client_secret_post' });
+    expect(await outcomeOf(signIn(await client()))).toBe('signed in');
+  });
+
+  test('gets the client secret in the way that it takes', async () => {
+    const sent = async (methods: unknown): Promise<string> => {
+      await tellMetadata({ token_endpoint_auth_methods_supported: methods });
+      let way = '';
+      provider.interfere.set('/token', ({ headers }, response) => {
+        way = headers.authorization?.startsWith('Basic ') ? 'header' : 'body';
+        response.writeHead(503).end();
+      });
+      await outcomeOf(signIn(await client()));
+      return way;
     };
-    provider.interfere.set(DISCOVERY, plain(200, JSON.stringify(metadata)));
-    expect(await outcomeOf(signIn(await client()))).toBe('refused: incomplete_metadata');
+    expect(await sent(undefined)).toBe('header');
+    expect(await sent(['client_secret_post', 'client_secret_basic'])).toBe('header');
+    expect(await sent(['client_secret_post', 'private_key_jwt'])).toBe('body');
+  });
+
+  test('without a way out that a browser may take has none', async () => {
+    for (const url of ['http://localhost:1/out', 'javascript:alert(1)', 5, 'https://']) {
+      await tellMetadata({ end_session_endpoint: url });
+      expect(await (await client()).signOutUrl('https://vault.example/console')).toBeUndefined();
+    }
   });
 
   test('whose certificate nobody has vouched for', async () => {
