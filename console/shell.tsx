@@ -12,6 +12,7 @@ import { EventsScreen } from './screens/events.tsx';
 import { FormScreen } from './screens/form-builder.tsx';
 import { FormsScreen } from './screens/forms.tsx';
 import { HomeScreen } from './screens/home.tsx';
+import { InboundsScreen } from './screens/inbounds.tsx';
 import { ItemScreen } from './screens/item.tsx';
 import { ItemsScreen } from './screens/items.tsx';
 import { JobScreen, JobsScreen } from './screens/jobs.tsx';
@@ -49,6 +50,7 @@ const SCREENS: Readonly<Record<string, Entry>> = {
     scopes: ['retrieve:write'],
     show: (props) => <EndpointsScreen {...props} kind="retrieve" />,
   },
+  inbound: { title: T.inbound.title, scopes: ['capture:write'], show: InboundsScreen },
   forms: { title: T.forms.title, scopes: ['form:write'], show: FormsScreen },
   form: { of: 'forms', scopes: ['form:write'], show: FormScreen },
   rules: { title: T.rules.title, scopes: ['rule:read', 'rule:write'], show: RulesScreen },

@@ -24,7 +24,7 @@ function valueFieldOf(header: string): string {
 /** The fields for a new connection, or for another state of one, whose secret values have to be typed again. */
 function fieldsFor(connection?: Connection): readonly Field[] {
   const { base_url = 'https://', headers = [], sign, client_cert_id } = connection ?? {};
-  const { methods = [], paths, rules, reply } = connection ?? {};
+  const { methods = [], paths, rules, reply, inbound = false } = connection ?? {};
   const isMore = headers.length > 0;
   const value = { name: 'value', label: T.connections.value, kind: 'passphrase', isMore } as const;
   return [
@@ -58,11 +58,15 @@ function fieldsFor(connection?: Connection): readonly Field[] {
     },
     listField('rules', T.connections.rules, T.endpoints.masksHint, rules),
     listField('reply', T.connections.reply, T.connections.replyHint, reply),
+    {
+      ...({ name: 'inbound', label: T.connections.inbound, kind: 'checkbox', isMore: true } as const),
+      ...{ hint: T.connections.inboundHint, value: inbound },
+    },
   ];
 }
 
 /** What was entered, with the members of a replaced connection that have no field. */
-function settingsIn({ needed, text, list }: Entered, before?: Connection) {
+function settingsIn({ needed, text, list, isOn }: Entered, before?: Connection) {
   const kept = (before?.headers ?? []).map((header) => [header, text(valueFieldOf(header))] as const);
   const all = [...kept, [needed('header'), text('value')] as const];
   const headers = all.flatMap(([header, value]) => (value === undefined ? [] : [{ [header]: value }]));
@@ -76,6 +80,7 @@ function settingsIn({ needed, text, list }: Entered, before?: Connection) {
     reply: given(list('reply')),
     sign: before?.sign && { ...before.sign, key: needed('sign_key') },
     timeout_ms: before?.timeout_ms,
+    inbound: isOn('inbound'),
   };
 }
 
@@ -132,6 +137,7 @@ export function ConnectionsScreen({ session: { client, may } }: { readonly sessi
                 {limitsOf(connection).map(([what, text]) => (
                   <p key={what} class="hint">{`${what}: ${text}`}</p>
                 ))}
+                {connection.inbound && <p class="hint">{T.connections.inbound}</p>}
               </div>
             ),
             isLong: true,

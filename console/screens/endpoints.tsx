@@ -1,21 +1,17 @@
 import { useState } from 'preact/hooks';
 import type { Endpoint } from '../../sdk/transport/types.ts';
-import { useLoad, useSteps } from '../app/load.ts';
+import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { ScreenProps, Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
-import { Confirm, Once, Opener, QrCode } from '../ui/dialog.tsx';
-import { Export } from '../ui/export.tsx';
-import { choice, Filter, PASSPHRASE, useKeyField } from '../ui/fields.tsx';
+import { Once, Opener, QrCode } from '../ui/dialog.tsx';
+import { PASSPHRASE, useKeyField } from '../ui/fields.tsx';
 import { type Entered, type Field, Form } from '../ui/form.tsx';
-import { List } from '../ui/list.tsx';
-import { Badge, Copy, Loading, Screen, Short, Time } from '../ui/parts.tsx';
+import { Copy, Loading, Short } from '../ui/parts.tsx';
+import { AccessScreen } from './access.tsx';
 import { isDraft } from './form-draft.ts';
 
 type Kind = 'capture' | 'retrieve';
-
-/** Endpoints that are shown at first, and with each press of the button for more. */
-const STEP = 50;
 
 /** A new endpoint. */
 interface Made {
@@ -171,20 +167,6 @@ export function MakeLink({ session, item }: { readonly session: Session; readonl
   );
 }
 
-/** The states by which a list is filtered; without one it has the active endpoints. */
-const STATES = ['stopped', 'all'] as const;
-
-function isWanted(
-  { unique_id, user, reference, token, expired }: Endpoint,
-  params: ScreenProps['params'],
-): boolean {
-  const { text, state } = params;
-  return (
-    (state === 'all' || expired === (state === 'stopped')) &&
-    (text === undefined || [unique_id, user, reference, token].some((each) => each?.includes(text)))
-  );
-}
-
 /** True if an endpoint has had all its uses. */
 function isUsedUp({ max_uses = Number.POSITIVE_INFINITY, uses = 0 }: Endpoint): boolean {
   return uses >= max_uses;
@@ -203,99 +185,43 @@ function boundsOf({ max_uses, uses = 0, rate, origins = [] }: Endpoint): readonl
 export function EndpointsScreen({ session, params, kind }: ScreenProps & { readonly kind: Kind }) {
   const { client, may } = session;
   const endpoints = useLoad(() => client[kind].list(), [kind]);
-  const all = endpoints.kind === 'ready' ? endpoints.data : [];
-  const found = all.filter((endpoint) => isWanted(endpoint, params));
-  const shown = useSteps(endpoints.kind === 'ready' ? { ...endpoints, data: found } : endpoints, STEP);
-  const stopped = all.filter(({ expired }) => expired).length;
-  const isFiltered = Object.keys(params).length > 0;
   return (
-    <Screen
+    <AccessScreen
+      screen={kind}
+      session={session}
+      params={params}
+      of={endpoints}
       title={T.endpoints[kind]}
       about={kind === 'capture' ? T.endpoints.aboutCapture : T.endpoints.aboutRetrieve}
-      actions={
-        <>
-          <Export name={`${kind}-endpoints`} rows={() => [found]} />
-          <Opener label={T.endpoints.create} kind="primary">
-            <Create session={session} kind={kind} after={endpoints.reload} />
-          </Opener>
-        </>
+      empty={T.endpoints.empty[kind]}
+      search={T.endpoints.search}
+      label={T.endpoints.create}
+      question={T.endpoints.stopQuestion}
+      idOf={({ unique_id }) => unique_id}
+      textsOf={({ user, reference, token }) => [user, reference, token]}
+      isUsedUp={isUsedUp}
+      create={<Create session={session} kind={kind} after={endpoints.reload} />}
+      columns={[
+        {
+          title: T.endpoints.token,
+          cell: ({ token }) => (token === undefined ? '' : <Short text={token} />),
+        },
+        {
+          title: T.endpoints.reference,
+          cell: ({ reference, reference_field }) =>
+            reference_field === undefined ? reference : T.endpoints.referenceAt(reference_field),
+        },
+        { title: T.endpoints.limits, cell: (endpoint) => boundsOf(endpoint).join(', ') },
+      ]}
+      actions={({ unique_id }) =>
+        may('audit:read') &&
+        kind === 'retrieve' && (
+          <a class="button" href={linkTo('readings', { endpoint: unique_id })}>
+            {T.readings.title}
+          </a>
+        )
       }
-    >
-      <Filter
-        screen={kind}
-        params={params}
-        fields={[
-          { name: 'text', label: T.endpoints.search },
-          choice(
-            'state',
-            T.endpoints.state,
-            STATES,
-            '',
-            T.endpoints.active,
-            (state) => T.endpoints.states[state],
-          ),
-        ]}
-      />
-      <List
-        of={shown}
-        title={T.endpoints[kind]}
-        empty={all.length > 0 || isFiltered ? T.endpoints.noMatch : T.endpoints.empty[kind]}
-        keyOf={({ unique_id }) => unique_id}
-        columns={[
-          { title: T.endpoints.id, cell: ({ unique_id }) => <code>{unique_id}</code>, isLong: true },
-          { title: T.key, cell: ({ user }) => user },
-          {
-            title: T.endpoints.state,
-            cell: (endpoint) => (
-              <Badge kind={endpoint.expired || isUsedUp(endpoint) ? 'plain' : 'good'}>
-                {endpoint.expired
-                  ? T.endpoints.states.stopped
-                  : isUsedUp(endpoint)
-                    ? T.endpoints.usedUp
-                    : T.endpoints.active}
-              </Badge>
-            ),
-          },
-          { title: T.endpoints.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
-          {
-            title: T.endpoints.token,
-            cell: ({ token }) => (token === undefined ? '' : <Short text={token} />),
-          },
-          {
-            title: T.endpoints.reference,
-            cell: ({ reference, reference_field }) =>
-              reference_field === undefined ? reference : T.endpoints.referenceAt(reference_field),
-          },
-          { title: T.endpoints.limits, cell: (endpoint) => boundsOf(endpoint).join(', ') },
-        ]}
-        actions={({ unique_id }) => (
-          <>
-            {may('audit:read') && kind === 'retrieve' && (
-              <a class="button" href={linkTo('readings', { endpoint: unique_id })}>
-                {T.readings.title}
-              </a>
-            )}
-            {may('audit:read') && (
-              <a class="button" href={linkTo('log', { action: 'endpoint.use', object: unique_id })}>
-                {T.endpoints.refusals}
-              </a>
-            )}
-            <Confirm
-              name={unique_id}
-              label={T.endpoints.stop}
-              question={T.endpoints.stopQuestion}
-              done={T.endpoints.wasStopped(unique_id)}
-              onConfirm={() => client[kind].delete({ unique_id })}
-              after={endpoints.reload}
-            />
-          </>
-        )}
-      />
-      {stopped > 0 && params['state'] === undefined && (
-        <p>
-          <a href={linkTo(kind, { ...params, state: 'all' })}>{T.endpoints.folded(stopped)}</a>
-        </p>
-      )}
-    </Screen>
+      stop={({ unique_id }) => client[kind].delete({ unique_id })}
+    />
   );
 }

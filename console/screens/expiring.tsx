@@ -14,6 +14,7 @@ const SCREENS: Readonly<Partial<Record<Expiring['kind'], readonly [screen: strin
   credential: ['credentials', 'credential:write'],
   capture: ['capture', 'capture:write'],
   retrieve: ['retrieve', 'retrieve:write'],
+  inbound: ['inbound', 'capture:write'],
 };
 
 interface NameProps {

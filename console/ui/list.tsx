@@ -4,7 +4,7 @@ import { type Listing, useWork } from '../app/load.ts';
 import { T } from '../app/text.ts';
 import { Failure, Loaded } from './parts.tsx';
 
-interface Column<Row> {
+export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: boolean;

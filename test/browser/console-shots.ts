@@ -48,6 +48,16 @@ const link: Step = async (page, world) => {
   await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
 };
 
+const inbound: Step = async (page, world) => {
+  await press('New inbound')(page, world);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Key').selectOption(CARDS);
+  await dialog.getByLabel('Passphrase').fill(PASSPHRASE);
+  await dialog.getByLabel('Connection').selectOption('shop');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('An example').waitFor();
+};
+
 function shotsOf({ token }: DeskWorld): Readonly<Record<string, Shot>> {
   const item = `item?${new URLSearchParams({ user: CARDS, token, reference: CUSTOMER })}`;
   return {
@@ -67,6 +77,9 @@ function shotsOf({ token }: DeskWorld): Readonly<Record<string, Shot>> {
     'capture-new': { place: 'capture', step: press('New endpoint') },
     retrieve: { place: 'retrieve' },
     'retrieve-stop': { place: 'retrieve', step: press('Stop') },
+    inbound: { place: 'inbound' },
+    'inbound-new': { place: 'inbound', step: press('New inbound') },
+    'inbound-made': { place: 'inbound', step: inbound },
     forms: { place: 'forms' },
     'form-new': { place: 'form', step: preview },
     form: { place: 'form?id=donation', step: preview },

@@ -337,6 +337,72 @@ test('a connection is changed: what has no secret stays, and values of headers a
   expect(faults).toEqual([]);
 });
 
+test('an inbound is made for a connection, works as its example says, and is stopped', async () => {
+  const { sdk } = world.owner;
+  await sdk.connections.create({ id: 'shut', base_url: 'https://shut.example' });
+  await sdk.connections.create({ id: 'merchant', base_url: party.url(''), paths: ['/told'] });
+  party.script('/told', ({ text }) => ({ status: 200, body: text }));
+  const { page, faults } = await openSignedIn(world);
+  await goTo(page, 'connections');
+  const connection = page.getByRole('row', { name: /^merchant/ });
+  await connection.getByRole('button', { name: 'Change' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Inbounds may forward through it').check();
+  await dialog.getByRole('button', { name: 'Change' }).click();
+  await connection.getByText('Inbounds may forward through it').waitFor();
+  await goTo(page, 'inbound');
+  await page.getByRole('button', { name: 'New inbound' }).click();
+  // The one that lets no inbound through is not offered.
+  await dialog.getByLabel('Connection').waitFor();
+  const offered = await dialog.getByLabel('Connection').locator('option').allTextContents();
+  expect(offered).toEqual(['Choose …', 'merchant']);
+  await dialog.getByLabel('Key').selectOption(USER);
+  await dialog.getByLabel('Passphrase').fill(PASSPHRASE);
+  await dialog.getByLabel('Connection').selectOption('merchant');
+  await dialog.getByLabel('Path of the security code').fill('card.cvc');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('Needed where there are other paths.').waitFor();
+  await dialog.getByLabel('Path of the card number').fill('card.number');
+  await dialog.getByLabel('Paths to store with it').fill('valid=card.expiry, card.holder');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('Give a name to each path').waitFor();
+  await dialog.getByLabel('Paths to store with it').fill('valid=card.expiry');
+  await dialog.getByLabel('Path of the reference').fill('order');
+  await dialog.getByLabel('Numbers elsewhere').selectOption('Mask them');
+  await dialog.getByText('More fields').click();
+  await dialog.getByLabel('Id', { exact: true }).fill('partner');
+  await dialog.getByLabel('Paths of other cards').fill('[{"number": "payer.card"}]');
+  await dialog.getByLabel('Only from these addresses').fill('127.0.0.0/8');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('Shown once').waitFor();
+  const example = (await dialog.locator('pre').textContent()) ?? '';
+  const card = { number: '4111111111111111', cvc: '123', expiry: '12/40' };
+  const order = JSON.stringify({ order: 'order-by-partner', card, note: '5555555555554444' });
+  const sent = Bun.spawn(['sh', '-c', example.replace('@order.json', '@-')], { stdin: new Blob([order]) });
+  const told = JSON.parse(await sent.stdout.text());
+  expect(told).toEqual({
+    order: 'order-by-partner',
+    card: { number: expect.stringMatching(/^[0-9a-f]{64}$/), cvc: '***', expiry: '12/40' },
+    note: expect.stringMatching(/^\*+(?:4444)?$/),
+  });
+  expect(await world.stored(told.card.number, 'order-by-partner')).toEqual({
+    ...{ card_number: card.number, cvv: card.cvc, valid: card.expiry },
+  });
+  const secret = (await dialog.locator('.once code').textContent()) ?? '';
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  expect(await page.content()).not.toContain(secret);
+  const row = page.getByRole('row', { name: /^partner/ });
+  expect(await row.textContent()).toContain('Numbers elsewhere: Mask them, 127.0.0.0/8');
+  await row.getByRole('button', { name: 'Stop' }).click();
+  await dialog.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('None yet. With one, partners').waitFor();
+  const late = Bun.spawn(['sh', '-c', example.replace('@order.json', '@-')], { stdin: new Blob([order]) });
+  expect(JSON.parse(await late.stdout.text())).toMatchObject({ code: 'endpoint_refused' });
+  expect(faults).toEqual([]);
+  await sdk.connections.delete({ id: 'shut' });
+  await sdk.connections.delete({ id: 'merchant' });
+});
+
 test('who opens the guide or the reference stays signed in', async () => {
   const { page } = await openSignedIn(world);
   for (const [name, path] of [
@@ -511,6 +577,7 @@ describe.each([
       ['keys', 'Delete key'],
       [`items?user=${USER}`, 'Erase a reference'],
       ['retrieve', 'New endpoint'],
+      ['inbound', 'New inbound'],
       [`item?${new URLSearchParams({ user: USER, token, reference: 'order-1000' })}`, 'Make a link'],
       ['credentials', 'New credential'],
       ['preferences', 'Set a preference'],

@@ -11,6 +11,7 @@ const HOSTILE = '<img src=x onerror=document.title=1>';
 const CARD = { card_number: '4111111111111111', expiry: '12/29', card_holder: HOSTILE };
 const SCREENS = [
   ...['', 'keys', `items?user=${USER}`, 'capture', 'retrieve', 'forms', 'form', 'form?id=donation', 'rules'],
+  'inbound',
   ...[
     'rule',
     'rule?id=short-year',
@@ -53,6 +54,11 @@ beforeAll(async () => {
   await sdk.connections.create({ id: 'pay', base_url: 'https://api.pay.example', paths: ['/charges'] });
   await sdk.events.create({ url: 'https://shop.example/events', types: ['account.*'] });
   await world.capture({ unique_id: 'shown-in-console' });
+  await sdk.connections.create({ id: 'shop', base_url: 'https://shop.example', inbound: true });
+  await sdk.inbound.create({
+    ...{ user: USER, passphrase: PASSPHRASE, connection: 'shop', strict: 'mask' },
+    extract: [{ number: 'guests[*].card.number' }, { number: 'payer.card.number' }],
+  });
 });
 
 describe.each([

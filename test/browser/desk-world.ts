@@ -109,6 +109,17 @@ export async function openDeskWorld(): Promise<DeskWorld> {
     ...{ id: 'pay', base_url: 'https://api.pay.example/v1', paths: ['/charges'], methods: ['POST'] },
     headers: [{ Authorization: 'Bearer sk_test_example' }],
   });
+  await sdk.connections.create({
+    ...{ id: 'shop', base_url: 'https://shop.example', paths: ['/orders'], methods: ['POST'], inbound: true },
+  });
+  await sdk.inbound.create({
+    ...{ id: 'marketplace', user: CARDS, passphrase: PASSPHRASE, connection: 'shop', strict: 'mask' },
+    ...{ rate: '20/m', ips: ['192.0.2.0/24'] },
+    extract: [
+      { number: 'guests[*].card.number', code: 'guests[*].card.cvc', reference: 'guests[*].id' },
+      { number: 'payer.card.number' },
+    ],
+  });
   // Of types that do not happen here: deliveries would be among the jobs.
   await sdk.events.create({ url: 'https://shop.example/events', types: ['account.*', 'certificate.*'] });
   const { id } = await sdk.events.create({ url: 'https://erp.example/vault', types: ['account.locked'] });
