@@ -1,8 +1,17 @@
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import type { Scope } from '../sdk/transport/types.ts';
-import { useNotice } from './app/notice.ts';
-import { linkTo, useRoute } from './app/route.ts';
-import { type ScreenProps, type Session, watchIdle } from './app/session.ts';
+import { useQuestion } from './app/again.ts';
+import { notify, useNotice } from './app/notice.ts';
+import { goTo, linkTo, type Route, useRoute } from './app/route.ts';
+import {
+  type Origins,
+  readOrigins,
+  resume,
+  type ScreenProps,
+  type Session,
+  signOut,
+  watchIdle,
+} from './app/session.ts';
 import { T } from './app/text.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
 import { ConnectionsScreen } from './screens/connections.tsx';
@@ -16,14 +25,18 @@ import { InboundsScreen } from './screens/inbounds.tsx';
 import { ItemScreen } from './screens/item.tsx';
 import { ItemsScreen } from './screens/items.tsx';
 import { JobScreen, JobsScreen } from './screens/jobs.tsx';
+import { JoinScreen } from './screens/join.tsx';
 import { KeysScreen } from './screens/keys.tsx';
 import { LogScreen } from './screens/log.tsx';
+import { MeScreen } from './screens/me.tsx';
+import { PeopleScreen } from './screens/people.tsx';
 import { PreferencesScreen } from './screens/preferences.tsx';
 import { ReadingsScreen } from './screens/readings.tsx';
 import { RuleScreen, RulesScreen } from './screens/rules.tsx';
-import { SignInScreen } from './screens/sign-in.tsx';
+import { PersonWays, SignInScreen } from './screens/sign-in.tsx';
 import { UsageScreen } from './screens/usage.tsx';
-import { Failure, Screen } from './ui/parts.tsx';
+import { Dialog } from './ui/dialog.tsx';
+import { Failure, Loading, Screen } from './ui/parts.tsx';
 
 interface Entry {
   /** Text in the menu; absent for a screen that another one links to. */
@@ -32,6 +45,8 @@ interface Entry {
   readonly of?: string;
   /** One of these is required; an empty list requires none. */
   readonly scopes: readonly Scope[];
+  /** For people alone. */
+  readonly isPersonal?: boolean;
   readonly show: (props: ScreenProps) => preact.JSX.Element;
 }
 
@@ -64,15 +79,17 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   },
   events: { title: T.events.title, scopes: ['event:write'], show: EventsScreen },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
+  people: { title: T.people.title, scopes: ['person:write'], show: PeopleScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
   readings: { title: T.readings.title, scopes: ['audit:read'], show: ReadingsScreen },
   log: { title: T.log.title, scopes: ['audit:read'], show: LogScreen },
   usage: { title: T.usage.title, scopes: ['usage:read'], show: UsageScreen },
   preferences: { title: T.preferences.title, scopes: ['preference:write'], show: PreferencesScreen },
+  me: { title: T.me.title, scopes: [], isPersonal: true, show: MeScreen },
 };
 
-function mayShow({ may }: Session, { scopes }: Entry): boolean {
-  return scopes.length === 0 || may(...scopes);
+function mayShow({ may, who }: Session, { scopes, isPersonal = false }: Entry): boolean {
+  return isPersonal ? who.person !== undefined : scopes.length === 0 || may(...scopes);
 }
 
 function entryOf(screen: string): Entry | undefined {
@@ -141,16 +158,60 @@ function Guarded({ entry: { show: Shown }, session, params }: ScreenProps & { re
   );
 }
 
-export function Shell() {
-  const [session, setSession] = useState<Session>();
-  const { screen, params } = useRoute();
-  const notice = useNotice();
-  useEffect(() => (session === undefined ? undefined : watchIdle(() => setSession(undefined))), [session]);
-  if (session === undefined) {
-    return <SignInScreen onSignedIn={setSession} />;
+/** Where a session has been ended: the address stays, so that the next sign-in goes on there. */
+interface Gate {
+  readonly session?: Session | undefined;
+  /** Why somebody who was signed in has to sign in again. */
+  readonly reason?: string;
+}
+
+/** Asks a person for another sign-in, where an action needs a new one. */
+function SignInAgain({ session, onOther }: SignInAgainProps) {
+  const answer = useQuestion();
+  const { origins, who } = session;
+  if (answer === undefined) {
+    return null;
   }
+  return (
+    <Dialog title={T.signIn.again} onClose={() => answer(false)}>
+      <p>{T.signIn.againAbout}</p>
+      {origins.sign_in.oidc && <p class="soft">{T.signIn.againOidc}</p>}
+      <PersonWays
+        origins={origins}
+        onCookie={async () => {
+          const now = await resume(origins, () => undefined);
+          answer(now.who.person?.id === who.person?.id);
+          if (now.who.person?.id !== who.person?.id) {
+            onOther();
+          }
+        }}
+      />
+    </Dialog>
+  );
+}
+
+interface SignInAgainProps {
+  readonly session: Session;
+  /** Called if somebody else has signed in. */
+  readonly onOther: () => void;
+}
+
+/** Who is signed in. */
+function nameOf({ user, person, credential }: Session['who']): string {
+  const name = person?.name ?? credential?.id;
+  return name === undefined ? user : `${user} / ${name}`;
+}
+
+/** The console of a session: menu and screen. */
+function Console({ session, leave, route: { screen, params }, onOther }: ConsoleProps) {
+  const notice = useNotice();
   const { who } = session;
   const entry = entryOf(screen);
+  const out = (): void => {
+    // The address can name a customer, and the next person at this desk is another one.
+    location.replace(linkTo(''));
+    leave();
+  };
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
@@ -161,9 +222,7 @@ export function Shell() {
           Cardvault
         </a>
         <span class={`badge ${who.environment === 'production' ? 'bad' : 'plain'}`}>{who.environment}</span>
-        <span class="soft">
-          {who.credential === undefined ? who.user : `${who.user} / ${who.credential.id}`}
-        </span>
+        <span class="soft">{nameOf(who)}</span>
         <span class="links">
           <ThemeChoice />
           {/* In a new tab, since leaving the console signs out. */}
@@ -175,10 +234,10 @@ export function Shell() {
           </a>
           <button
             type="button"
-            onClick={() => {
-              // The address can name a customer, and the next person at this desk is another one.
-              location.replace(linkTo(''));
-              setSession(undefined);
+            onClick={async () => {
+              out();
+              // The vault ends the session by time, too, if it is not reached.
+              await (who.person && signOut(session).catch(() => undefined));
             }}
           >
             {T.signIn.out}
@@ -201,6 +260,81 @@ export function Shell() {
           )}
         </main>
       </div>
+      <SignInAgain session={session} onOther={onOther} />
     </>
+  );
+}
+
+interface ConsoleProps {
+  readonly session: Session;
+  readonly route: Route;
+  readonly leave: (reason?: string) => void;
+  readonly onOther: () => void;
+}
+
+export function Shell() {
+  const [{ session, reason = '' }, setGate] = useState<Gate>({});
+  const [origins, setOrigins] = useState<Origins>();
+  const route = useRoute();
+  const leave = (why = ''): void => setGate({ reason: why });
+  const enter = async (from: Origins, keeper?: string): Promise<void> => {
+    const ended = (): void =>
+      setGate((gate) => (gate.session === undefined ? gate : { reason: T.signIn.ended }));
+    setGate({ session: { ...(await resume(from, ended)), keeper } });
+  };
+  useEffect(() => {
+    const start = async (): Promise<void> => {
+      const found = await readOrigins();
+      const { passkey, oidc } = found.sign_in;
+      if (passkey || oidc) {
+        // Without a session nobody is signed in.
+        await enter(found).catch(() => undefined);
+      }
+      setOrigins(found);
+    };
+    void start();
+  }, []);
+  useEffect(
+    () =>
+      session &&
+      watchIdle(() => {
+        leave(T.signIn.idle);
+        if (session.who.person !== undefined) {
+          // The vault ends it, too, if it is not reached.
+          signOut(session).catch(() => undefined);
+        }
+      }),
+    [session],
+  );
+  if (origins === undefined) {
+    return <Loading />;
+  }
+  if (route.screen === 'join') {
+    return (
+      <JoinScreen
+        token={route.params['token']}
+        onCookie={async (keeper) => {
+          await enter(origins, keeper);
+          goTo('');
+        }}
+      />
+    );
+  }
+  return session === undefined ? (
+    <SignInScreen
+      reason={reason}
+      origins={origins}
+      onCookie={(keeper) => enter(origins, keeper)}
+      onSignedIn={(signed) => setGate({ session: signed })}
+    />
+  ) : (
+    <Console
+      session={session}
+      route={route}
+      leave={leave}
+      onOther={() => {
+        void enter(origins).then(() => notify(T.signIn.otherPerson));
+      }}
+    />
   );
 }

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { signsInAgain } from './again.ts';
 
 /** The state of a read from the vault. */
 export type Load<T> = (
@@ -37,8 +38,8 @@ export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []):
   return { ...state, reload } as Load<T>; // `kind` determines the members.
 }
 
-/** Runs `act` unless it is running, with the error of the last run. */
-export function useWork(act: () => Promise<void> | void) {
+/** Runs `act` unless it is running, with the error of the last run. It runs again after a sign-in that it needs. */
+export function useWork(act: () => Promise<void>) {
   const [{ isBusy, error }, setState] = useState<{ isBusy: boolean; error?: unknown }>({ isBusy: false });
   const run = async (): Promise<void> => {
     if (isBusy) {
@@ -46,7 +47,12 @@ export function useWork(act: () => Promise<void> | void) {
     }
     setState({ isBusy: true });
     try {
-      await act();
+      await act().catch(async (error) => {
+        if (!(await signsInAgain(error))) {
+          throw error;
+        }
+        await act();
+      });
       setState({ isBusy: false });
     } catch (thrown) {
       setState({ isBusy: false, error: thrown });

@@ -1,4 +1,7 @@
-/** The address in the console: the fragment of the URL, such as `#/items?user=customers`. It never contains a secret. */
+/**
+ * The address in the console: the fragment of the URL, such as `#/items?user=customers`. It never contains a secret, but for the link
+ * of an invitation until it is opened.
+ */
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Route {
@@ -6,9 +9,21 @@ export interface Route {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** The screen of an invitation, which is the only one whose address comes with a secret. */
+const INVITATION = 'join';
+
 function parse(fragment: string): Route {
   const [path = '', query = ''] = fragment.replace(/^#\/?/, '').split('?', 2);
   return { screen: path, params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** The present place. The token of an invitation leaves the address, and so the history, at once. */
+function read(): Route {
+  const route = parse(location.hash);
+  if (route.screen === INVITATION) {
+    history.replaceState(null, '', linkTo(INVITATION));
+  }
+  return route;
 }
 
 /** The fragment for a screen; empty parameters are left out. */
@@ -25,9 +40,9 @@ export function goTo(screen: string, params?: Readonly<Record<string, string | u
 }
 
 export function useRoute(): Route {
-  const [route, setRoute] = useState(() => parse(location.hash));
+  const [route, setRoute] = useState(read);
   useEffect(() => {
-    const follow = (): void => setRoute(parse(location.hash));
+    const follow = (): void => setRoute(read());
     addEventListener('hashchange', follow);
     return () => removeEventListener('hashchange', follow);
   }, []);

@@ -1,6 +1,9 @@
 /** The signed-in account, in the memory of the page alone: reloading or leaving the page signs out. */
 import { Vault } from '../../sdk/client.ts';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
+import { authorizationOf } from '../../sdk/transport/headers.ts';
+import { remove } from '../../sdk/transport/pages.ts';
+import { createTransport, type Transport } from '../../sdk/transport/transport.ts';
 import type { Scope, WhoAmI } from '../../sdk/transport/types.ts';
 import type { Route } from './route.ts';
 
@@ -8,28 +11,39 @@ import type { Route } from './route.ts';
 const IDLE_MS = 15 * 60_000;
 const IDLE_CHECK_MS = 5_000;
 
-/** A signed-in account or API credential. */
+/** A signed-in account, API credential or person. */
 export interface Session {
   readonly client: Vault;
+  /** Sends the calls that are the console's alone. */
+  readonly transport: Transport;
   readonly who: WhoAmI;
   /** True if it has at least one of these scopes; a password has all. */
   readonly may: (...scopes: readonly Scope[]) => boolean;
+  /** The rights of a person or credential; a password has all. */
+  readonly rights: WhoAmI['person'] | WhoAmI['credential'];
   readonly origins: Origins;
+  /** The passkey that signed in on this page, if it has PRF: passphrases can be kept under it. */
+  readonly keeper?: string | undefined;
 }
 
-/** The origins that other people's browsers reach, which may be others than that of the console. */
-interface Origins {
+/** The origins that other people's browsers reach, which may be others than that of the console, and the ways to sign in. */
+export interface Origins {
   /** Serves scripts and takes data. */
   readonly api: string;
   /** Serves forms. */
   readonly forms: string;
+  readonly sign_in: { readonly passkey: boolean; readonly oidc: boolean; readonly password: boolean };
 }
 
-async function readOrigins(): Promise<Origins> {
+export async function readOrigins(): Promise<Origins> {
   const { origin } = location;
   const reply = await fetch('/console/origins', { credentials: 'omit', cache: 'no-store' });
-  const { api, forms }: Partial<Origins> = reply.ok ? await reply.json() : {};
-  return { api: api ?? origin, forms: forms ?? api ?? origin };
+  const { api, forms, sign_in }: Partial<Origins> = reply.ok ? await reply.json() : {};
+  return {
+    api: api ?? origin,
+    forms: forms ?? api ?? origin,
+    sign_in: sign_in ?? { passkey: false, oidc: false, password: true },
+  };
 }
 
 export interface ScreenProps {
@@ -47,43 +61,88 @@ export interface SignIn {
 const messages = new Map<string, string>();
 const MESSAGES_MAX = 50;
 
-async function keepMessage(reply: Response): Promise<void> {
-  const body: { error?: string; request_id?: string } = await reply.json().catch(() => ({}));
+/** Keeps the message of an error reply, and returns its code. */
+async function keepMessage(reply: Response): Promise<string | undefined> {
+  const body: { error?: string; code?: string; request_id?: string } = await reply.json().catch(() => ({}));
   if (body.error !== undefined && body.request_id !== undefined) {
     messages.set(body.request_id, body.error);
     for (const oldest of [...messages.keys()].slice(0, -MESSAGES_MAX)) {
       messages.delete(oldest);
     }
   }
+  return body.code;
+}
+
+/** A request without a key or click in the time before it does not count as a use of the session. */
+const USED_MS = 10_000;
+let usedAt = performance.now();
+for (const event of ['pointerdown', 'keydown']) {
+  document.addEventListener(event, () => (usedAt = performance.now()), { capture: true, passive: true });
 }
 
 /**
- * `fetch` without stored credentials of the browser and without its prompt for a wrong password. Deletions continue
- * after the page is left.
+ * A `fetch` without the browser's cache and its prompt for a wrong password. Deletions continue after the page is left. For a person
+ * it sends the cookie of the session, which counts only without other credentials; `ended` is called when the session has ended.
  */
-async function fetchPlainly(url: string, init: RequestInit): Promise<Response> {
-  const keepalive = init.method === 'DELETE';
-  const reply = await fetch(url, { ...init, keepalive, credentials: 'omit', cache: 'no-store' });
-  if (!reply.ok) {
-    await keepMessage(reply.clone());
-  }
-  return reply;
+function fetchOf(ended?: () => void) {
+  return async (url: string, init: RequestInit): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    if (ended !== undefined) {
+      headers.delete('Authorization');
+      if (performance.now() - usedAt > USED_MS) {
+        headers.set('X-Vault-Poll', '1');
+      }
+    }
+    const reply = await fetch(url, {
+      ...{ ...init, headers, keepalive: init.method === 'DELETE', cache: 'no-store' },
+      credentials: ended === undefined ? 'omit' : 'same-origin',
+    });
+    const code = reply.ok ? undefined : await keepMessage(reply.clone());
+    if (code === 'unauthenticated') {
+      ended?.();
+    }
+    return reply;
+  };
+}
+
+async function open(
+  signing: { readonly credential: string } | { readonly username: string; readonly password: string },
+  origins: Origins,
+  ended?: () => void,
+): Promise<Session> {
+  const connection = { baseUrl: location.origin, fetch: fetchOf(ended) };
+  const client = new Vault({ ...connection, ...signing });
+  const who = await client.admin.whoami();
+  const rights = who.person ?? who.credential;
+  const scopes = rights && new Set(rights.scopes);
+  return {
+    ...{ client, who, rights, origins },
+    transport: createTransport({ ...connection, authorization: authorizationOf(signing) }),
+    may: (...wanted) => scopes === undefined || wanted.some((scope) => scopes.has(scope)),
+  };
 }
 
 /** Signs in. Throws errors of the SDK, with `unauthenticated` for wrong credentials. */
-export async function signIn({ name, secret }: SignIn): Promise<Session> {
-  const base = { baseUrl: location.origin, fetch: fetchPlainly };
-  const client = new Vault(
-    name === '' ? { ...base, credential: secret } : { ...base, username: name, password: secret },
-  );
-  const [who, origins] = await Promise.all([client.admin.whoami(), readOrigins()]);
-  const scopes = who.credential && new Set(who.credential.scopes);
-  return {
-    client,
-    who,
-    origins,
-    may: (...wanted) => scopes === undefined || wanted.some((scope) => scopes.has(scope)),
-  };
+export function signIn({ name, secret }: SignIn, origins: Origins): Promise<Session> {
+  return open(name === '' ? { credential: secret } : { username: name, password: secret }, origins);
+}
+
+/** The session of a person who is signed in by the browser's cookie; `ended` is called at its end. */
+export function resume(origins: Origins, ended: () => void): Promise<Session> {
+  // The client signs each request; what it signs with is not sent.
+  return open({ username: 'person', password: 'none' }, origins, ended);
+}
+
+/** Sends what nobody has to be signed in for; the reply may set the cookie of a session. */
+export const visitor = createTransport({
+  baseUrl: location.origin,
+  fetch: fetchOf(() => undefined),
+  retries: 0,
+});
+
+/** Ends the session of a person in this browser, or all of its sessions. */
+export function signOut({ transport }: Session, all = false): Promise<unknown> {
+  return remove(transport, ['person', 'self', 'session'], all ? { all } : {});
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Job, WhoAmI } from '../../sdk/transport/types.ts';
+import type { Job } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
@@ -220,8 +220,8 @@ function Server() {
   );
 }
 
-/** The rights of the API credential that is signed in. */
-function Rights({ scopes, keys, unmasked }: NonNullable<WhoAmI['credential']>) {
+/** The rights of the API credential or person that is signed in. */
+function Rights({ scopes, keys, unmasked }: NonNullable<Session['rights']>) {
   return (
     <Panel title={T.home.rights}>
       <Facts
@@ -236,11 +236,11 @@ function Rights({ scopes, keys, unmasked }: NonNullable<WhoAmI['credential']>) {
 }
 
 export function HomeScreen({ session }: { readonly session: Session }) {
-  const { credential } = session.who;
+  const { rights } = session;
   return (
     <Screen title={T.home.title}>
       {session.may('vault:list') && <Filter screen="items" params={{}} fields={[SEARCH]} />}
-      {credential && <Rights {...credential} />}
+      {rights && <Rights {...rights} />}
       {session.may('usage:read') ? (
         <>
           <Account session={session} />

@@ -1,14 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LogEntry, StoredObject, TreeItem } from '../../sdk/transport/types.ts';
+import { type Kept, keep, keptBy, unlock } from '../app/kept.ts';
 import { useListing, useLoad } from '../app/load.ts';
+import { notify } from '../app/notice.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { ScreenProps, Session } from '../app/session.ts';
+import { messageOf, type ScreenProps, type Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { fieldOf, ITEM_ACTIONS, SOURCES } from '../app/words.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { Export } from '../ui/export.tsx';
 import { PASSPHRASE, Periods } from '../ui/fields.tsx';
-import { Form } from '../ui/form.tsx';
+import { type Field, Form } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Actor, Address, Copy, Facts, Loaded, Outcome, Panel, Screen, Time, Word } from '../ui/parts.tsx';
 import { MakeLink } from './endpoints.tsx';
@@ -25,9 +27,66 @@ interface ItemProps {
   readonly item: { readonly user: string; readonly token: string; readonly reference: string | undefined };
 }
 
-/** The data of the item, decrypted with a typed passphrase; both are forgotten with the panel. */
-function Data({ session: { client, who }, item, onLook }: ItemProps & { readonly onLook: () => void }) {
+/** The form that asks for the passphrase, or for the passkey that one is kept under. */
+function Ask({ session, item, kept, onSend, onKept }: AskProps) {
+  const { rights, keeper = kept.at(0)?.passkey_id } = session;
+  const mine = kept.find(({ key }) => key === item.user);
+  const whole: readonly Field[] =
+    rights?.unmasked === false
+      ? []
+      : [{ name: 'whole', label: T.item.whole, kind: 'checkbox', hint: T.item.wholeHint }];
+  const typed = (
+    <Form
+      fields={[
+        PASSPHRASE,
+        ...whole,
+        ...(keeper !== undefined && mine === undefined
+          ? [{ name: 'keep', label: T.item.keep, kind: 'checkbox', hint: T.item.keepHint } as const]
+          : []),
+      ]}
+      send={T.item.send}
+      onSend={async ({ needed, isOn }) => {
+        const passphrase = needed('passphrase');
+        await onSend(passphrase, isOn('whole'));
+        if (keeper !== undefined && isOn('keep')) {
+          await keep(session, item.user, keeper, passphrase).then(
+            () => {
+              onKept();
+              notify(T.item.kept);
+            },
+            (error: unknown) => notify(messageOf(error)),
+          );
+        }
+      }}
+    />
+  );
+  return mine === undefined ? (
+    typed
+  ) : (
+    <>
+      <Form
+        fields={whole}
+        send={T.item.unlock}
+        onSend={async ({ isOn }) => onSend(await unlock(session, mine), isOn('whole'))}
+      />
+      <details class="more">
+        <summary>{T.item.typed}</summary>
+        {typed}
+      </details>
+    </>
+  );
+}
+
+interface AskProps extends ItemProps {
+  readonly kept: readonly Kept[];
+  readonly onSend: (passphrase: string, isWhole: boolean) => Promise<void>;
+  readonly onKept: () => void;
+}
+
+/** The data of the item, decrypted with a passphrase; both are forgotten with the panel. */
+function Data({ session, item, onLook }: ItemProps & { readonly onLook: () => void }) {
   const [data, setData] = useState<StoredObject>();
+  const kept = useLoad(() => keptBy(session));
   const place = useRef<HTMLDivElement>(null);
   const wasShown = useRef(false);
   useEffect(() => {
@@ -37,7 +96,14 @@ function Data({ session: { client, who }, item, onLook }: ItemProps & { readonly
     }
     wasShown.current = data !== undefined;
   }, [data]);
-  const isMasked = who.credential?.unmasked === false;
+  const show = async (passphrase: string, isWhole: boolean): Promise<void> => {
+    const mask = isWhole ? {} : { mask_fields: MASKED };
+    try {
+      setData(await session.client.vault.decrypt({ ...item, passphrase, ...mask }));
+    } finally {
+      onLook();
+    }
+  };
   return (
     <div ref={place} tabIndex={-1}>
       {data !== undefined ? (
@@ -53,23 +119,15 @@ function Data({ session: { client, who }, item, onLook }: ItemProps & { readonly
           </button>
         </>
       ) : (
-        <Form
-          fields={[
-            PASSPHRASE,
-            ...(isMasked
-              ? []
-              : [{ name: 'whole', label: T.item.whole, kind: 'checkbox', hint: T.item.wholeHint } as const]),
-          ]}
-          send={T.item.send}
-          onSend={async ({ needed, isOn }) => {
-            const mask = isOn('whole') ? {} : { mask_fields: MASKED };
-            try {
-              setData(await client.vault.decrypt({ ...item, passphrase: needed('passphrase'), ...mask }));
-            } finally {
-              onLook();
-            }
-          }}
-        />
+        kept.kind !== 'loading' && (
+          <Ask
+            session={session}
+            item={item}
+            kept={kept.kind === 'ready' ? kept.data : []}
+            onSend={show}
+            onKept={kept.reload}
+          />
+        )
       )}
     </div>
   );

@@ -125,11 +125,14 @@ function filterOf({ user, q, metadata, expires_before }: Route['params']) {
 }
 
 /** The keys under which a token may be: the chosen one, or all that this session can name. */
-async function usersOf({ client, may, who }: Session, user: string | undefined): Promise<readonly string[]> {
+async function usersOf(
+  { client, may, rights }: Session,
+  user: string | undefined,
+): Promise<readonly string[]> {
   if (user !== undefined) {
     return [user];
   }
-  const { keys } = who.credential ?? {};
+  const { keys } = rights ?? {};
   return (
     keys ??
     (may('key:read') ? (await client.keys.list({ limit: KEYS_SHOWN })).data.map((key) => key.user) : [])

@@ -92,7 +92,7 @@ export function LogScreen({ session, params }: ScreenProps) {
       <Chain
         entries={all}
         // A credential with certain keys sees no entries about others.
-        isFiltered={Object.keys(params).length > 0 || session.who.credential?.keys !== undefined}
+        isFiltered={Object.keys(params).length > 0 || session.rights?.keys !== undefined}
       />
       <List
         of={log.kind === 'ready' ? { ...log, data: all.filter((entry) => isAbout(entry, object)) } : log}

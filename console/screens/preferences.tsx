@@ -10,7 +10,7 @@ import { List } from '../ui/list.tsx';
 import { Badge, Screen, Word } from '../ui/parts.tsx';
 
 /** Defaults of the account, and its password. */
-export function PreferencesScreen({ session: { client, who } }: { readonly session: Session }) {
+export function PreferencesScreen({ session: { client, rights } }: { readonly session: Session }) {
   const preferences = useLoad(() => client.admin.listPreferences());
   const setter = (name: string, value: string) => ({
     send: T.preferences.set,
@@ -28,7 +28,7 @@ export function PreferencesScreen({ session: { client, who } }: { readonly sessi
       about={T.preferences.about}
       actions={
         <>
-          {who.credential === undefined && (
+          {rights === undefined && (
             <FormDialog
               label={T.preferences.password}
               fields={[

@@ -16,7 +16,7 @@ interface DialogProps {
  * A dialog that is open as long as it is rendered. The browser keeps the focus inside, and gives it back at the end.
  * Content can hold it open: then neither Escape nor its button closes it.
  */
-function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   const [holds, setHolds] = useState(0);
@@ -110,6 +110,8 @@ interface DialogFormProps extends Omit<FormProps, 'onSend'> {
   readonly onSend: (entered: Entered) => Promise<unknown>;
   /** Name of the secret. */
   readonly secret?: string;
+  /** What is shown with the secret. */
+  readonly more?: (secret: string) => ComponentChildren;
   /** Called after `onSend`. */
   readonly after?: (() => void) | undefined;
   /** Notice after `onSend`. */
@@ -117,11 +119,15 @@ interface DialogFormProps extends Omit<FormProps, 'onSend'> {
 }
 
 /** The form of a dialog. */
-export function DialogForm({ about, onSend, secret = '', after, done, ...form }: DialogFormProps) {
+export function DialogForm({ about, onSend, secret = '', more, after, done, ...form }: DialogFormProps) {
   const [made, setMade] = useState<string>();
   const { close } = useContext(DialogAround);
   if (made !== undefined) {
-    return <Once label={secret} text={made} />;
+    return (
+      <Once label={secret} text={made}>
+        {more?.(made)}
+      </Once>
+    );
   }
   const send = async (entered: Entered): Promise<void> => {
     const result = await onSend(entered);

@@ -70,12 +70,24 @@ function startShop() {
   return { pages, server };
 }
 
-/** The vault listens on 127.0.0.1 and the shop under the name localhost: these are two sites. */
-async function startVault(settings: VaultSettings & { readonly bundles: FormBundles }) {
+/** How people sign in at an origin: passkeys belong to a name. */
+function peopleAt(consoleUrl: string) {
+  return {
+    ...{ consoleUrl, hasPasswords: true },
+    flaw: consoleUrl.includes('//localhost') ? undefined : 'passkeys belong to a host name',
+  };
+}
+
+/** The vault is at 127.0.0.1 by default and the shop under the name localhost: these are two sites. */
+async function startVault({
+  host = '127.0.0.1',
+  ...settings
+}: WorldSettings & { readonly bundles: FormBundles }) {
   const { bundles } = settings;
-  const vault = await openTestVault(settings);
   const port = freePort();
-  const publicUrl = `http://127.0.0.1:${port}`;
+  const publicUrl = `http://${host}:${port}`;
+  const people = peopleAt(publicUrl);
+  const vault = await openTestVault({ people, ...settings });
   const formPages = new FormPages({
     bundles,
     publicUrl,
@@ -113,8 +125,13 @@ function createShopkeeper(owner: AccountClient) {
   };
 }
 
-/** Opens it all; the settings are those of the vault. */
-export async function openFormsWorld(settings: VaultSettings = {}): Promise<FormsWorld> {
+/** The settings of the vault, and the name of its host. */
+export interface WorldSettings extends VaultSettings {
+  readonly host?: string;
+}
+
+/** Opens it all. */
+export async function openFormsWorld(settings: WorldSettings = {}): Promise<FormsWorld> {
   const [bundles, browser] = await Promise.all([buildForms(), launchChromium()]);
   const { vault, url, server } = await startVault({ ...settings, bundles });
   const owner = await vault.account();

@@ -1,0 +1,20 @@
+import { useState } from 'preact/hooks';
+import { VaultApiError } from '../../sdk/transport/errors.ts';
+
+let ask: () => Promise<boolean> = async () => false;
+
+/** Asks the person to sign in again, if an error says that this is needed; true once it is done. */
+export async function signsInAgain(error: unknown): Promise<boolean> {
+  return error instanceof VaultApiError && error.code === 'sign_in_again' && (await ask());
+}
+
+/** What answers the question, for the one element that asks it; undefined while nobody has to. */
+export function useQuestion(): ((isSignedIn: boolean) => void) | undefined {
+  const [answer, setAnswer] = useState<(isSignedIn: boolean) => void>();
+  ask = async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    setAnswer(() => resolve);
+    return promise.finally(() => setAnswer(undefined));
+  };
+  return answer;
+}

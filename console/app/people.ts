@@ -1,0 +1,92 @@
+/** People: how they sign in, and who they are. */
+import { VaultApiError } from '../../sdk/transport/errors.ts';
+import { get, remove, sendJson } from '../../sdk/transport/pages.ts';
+import type { Schema } from '../../sdk/transport/shapes.ts';
+import { makePasskey, usePasskey } from './passkey.ts';
+import { type Session, visitor } from './session.ts';
+import { T } from './text.ts';
+
+export type Person = Schema<'Person'>;
+export type PersonInput = Schema<'PersonInput'>;
+export type Role = Person['role'];
+export type RoleScopes = Schema<'RoleList'>[number];
+/** The signed-in person. */
+export type Self = Schema<'PersonSelf'>;
+
+/** The calls about people of the account. */
+export const people = {
+  list: ({ transport }: Session) => get<Schema<'PersonList'>>(transport, ['person'], {}),
+  roles: ({ transport }: Session) => get<Schema<'RoleList'>>(transport, ['person', 'role'], {}),
+  self: ({ transport }: Session) => get<Self>(transport, ['person', 'self'], {}),
+  create: ({ transport }: Session, person: PersonInput) =>
+    sendJson<Schema<'InvitedPerson'>>(transport, 'POST', ['person'], 'when_rejected', person),
+  change: ({ transport }: Session, id: string, person: PersonInput) =>
+    sendJson<Person>(transport, 'PUT', ['person', id], 'always', person),
+  delete: ({ transport }: Session, id: string) => remove(transport, ['person', id], {}),
+  invite: ({ transport }: Session, id: string) =>
+    sendJson<Schema<'InvitedPerson'>>(transport, 'POST', ['person', id, 'invite'], 'when_rejected', {}),
+  deletePasskey: ({ transport }: Session, id: string, passkey: string) =>
+    remove(transport, ['person', id, 'passkey', passkey], {}),
+};
+
+/** Signs in with a passkey of this browser: the reply sets the cookie. Returns the id of the passkey if it has PRF. */
+export async function signInWithPasskey(): Promise<string | undefined> {
+  const path = ['person', 'signin'];
+  const { options } = await sendJson<{ options: PublicKeyCredentialRequestOptionsJSON }>(
+    visitor,
+    ...(['POST', [...path, 'options'], 'always', {}] as const),
+  );
+  const { id, answer, prf } = await usePasskey(options);
+  try {
+    await sendJson(visitor, 'POST', path, 'when_rejected', { response: answer });
+  } catch (error) {
+    throw error instanceof VaultApiError && error.code === 'unauthenticated'
+      ? new Error(T.signIn.unknown)
+      : error;
+  }
+  return prf === undefined ? undefined : id;
+}
+
+/** Leaves for the provider of the single sign-on, which leads back to the console. */
+export async function signInElsewhere(): Promise<void> {
+  const { url } = await sendJson<{ url: string }>(
+    visitor,
+    'POST',
+    ['person', 'signin', 'oidc'],
+    'always',
+    {},
+  );
+  location.assign(url);
+}
+
+interface Invited {
+  readonly person: { readonly name: string };
+  readonly options: PublicKeyCredentialCreationOptionsJSON;
+}
+
+const INVITATION = ['person', 'invitation'] as const;
+
+/** Whom an invitation is for, and the options of the passkey that it makes, which are good once. */
+export function readInvitation(token: string): Promise<Invited> {
+  return sendJson(visitor, 'POST', [...INVITATION, 'options'], 'always', { token });
+}
+
+/** Makes the passkey of an invitation, and signs in. Returns the id of the passkey if it has PRF. */
+export async function join(token: string, name: string | undefined): Promise<string | undefined> {
+  // New options, since people read a page as long as they like.
+  const { options } = await readInvitation(token);
+  const { id, answer, hasPrf } = await makePasskey(options);
+  await sendJson(visitor, 'POST', INVITATION, 'when_rejected', { token, name, response: answer });
+  return hasPrf ? id : undefined;
+}
+
+/** Makes another passkey of the signed-in person. */
+export async function addPasskey({ transport }: Session, name: string | undefined): Promise<void> {
+  const path = ['person', 'self', 'passkey'];
+  const { options } = await sendJson<{ options: PublicKeyCredentialCreationOptionsJSON }>(
+    transport,
+    ...(['POST', [...path, 'options'], 'always', {}] as const),
+  );
+  const { answer } = await makePasskey(options);
+  await sendJson(transport, 'POST', path, 'when_rejected', { name, response: answer });
+}
