@@ -57,8 +57,7 @@ export const T = {
   signIn: {
     about:
       'Nothing is stored in this browser: reloading or leaving the page signs out, and so do fifteen minutes without use.',
-    aboutPeople:
-      'Fifteen minutes without use sign you out, and eight hours in all. With a password or a credential, reloading or leaving the page does, too.',
+    aboutPeople: 'Fifteen minutes without use sign you out, and so do eight hours in all.',
     name: 'Account name',
     nameHint: 'Leave it empty to sign in with the secret of an API credential.',
     secret: 'Password, or secret of a credential',
@@ -128,7 +127,7 @@ export const T = {
     oidc: 'Single sign-on',
     lastSeen: 'Last seen',
     passkeys: 'Passkeys',
-    noPasskeys: 'None yet: invited.',
+    noPasskeys: 'None yet.',
     invite: 'Invite a person',
     invitation: 'Invitation.',
     inviteAgain: 'Invite again',
@@ -718,7 +717,7 @@ export const T = {
     outcome: 'Outcome',
     outcomeHint: 'Such as “success”, “passphrase wrong” or “not allowed”.',
     actor: 'Actor',
-    actorHint: 'The name or id of a credential, also of one that was deleted, or of the account.',
+    actorHint: 'The name or id of a person or credential, also of one that was deleted, or of the account.',
     source: 'Address',
     sourceHint: 'An address, or a range such as 203.0.113.0/24.',
     time: 'Time',

@@ -65,6 +65,7 @@ export function SignInScreen({ origins, onCookie, onSignedIn, reason }: SignInPr
         <details class="more">
           <summary>{T.signIn.other}</summary>
           {form}
+          <p class="soft">{T.signIn.about}</p>
         </details>
       )}
       {password && !hasPeople && form}

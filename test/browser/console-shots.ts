@@ -58,6 +58,12 @@ const inbound: Step = async (page, world) => {
   await dialog.getByText('An example').waitFor();
 };
 
+const invited: Step = async (page, world) => {
+  await press('Invite again')(page, world);
+  await page.getByRole('dialog').getByRole('button', { name: 'Invite again' }).click();
+  await page.getByRole('img', { name: 'QR code of the invitation' }).waitFor();
+};
+
 function shotsOf({ token }: DeskWorld): Readonly<Record<string, Shot>> {
   const item = `item?${new URLSearchParams({ user: CARDS, token, reference: CUSTOMER })}`;
   return {
@@ -101,6 +107,10 @@ function shotsOf({ token }: DeskWorld): Readonly<Record<string, Shot>> {
     'events-change': { place: 'events', step: press('Change') },
     'events-resume': { place: 'events', step: press('Resume') },
     credentials: { place: 'credentials' },
+    people: { place: 'people' },
+    'people-invite': { place: 'people', step: press('Invite a person') },
+    'people-invited': { place: 'people', step: invited },
+    'people-delete': { place: 'people', step: press('Delete') },
     'credentials-new': { place: 'credentials', step: press('New credential') },
     'credentials-roll': { place: 'credentials', step: press('New secret') },
     certificates: { place: 'certificates' },

@@ -31,11 +31,9 @@ export async function signIn(
   name = owner.name,
   secret = owner.password,
 ): Promise<void> {
-  const ways = page.locator('.sign-in button');
-  await ways.first().waitFor();
-  if ((await ways.count()) > 1) {
-    await page.getByText('With a password or a credential').click();
-  }
+  await page.locator('.sign-in button').first().waitFor();
+  const folded = page.locator('.sign-in summary');
+  await ((await folded.count()) > 0 ? folded.click() : undefined);
   await page.getByLabel('Account name').fill(name);
   await page.getByLabel('Password, or secret').fill(secret);
   await page.keyboard.press('Enter');

@@ -89,7 +89,7 @@ async function callWebhooks({ owner: { sdk }, vault, url }: FormsWorld): Promise
 }
 
 export async function openDeskWorld(): Promise<DeskWorld> {
-  const world = await openConsoleWorld({ proxy: await localProxy() });
+  const world = await openConsoleWorld({ host: 'localhost', proxy: await localProxy() });
   const { owner } = world;
   const { sdk } = owner;
   const token = await storeCustomers(owner);
@@ -120,6 +120,12 @@ export async function openDeskWorld(): Promise<DeskWorld> {
       { number: 'payer.card.number' },
     ],
   });
+  for (const [name, role, keys] of [
+    ['Ada Lovelace', 'owner', undefined],
+    ['Grace Hopper', 'support', [CARDS]],
+  ] as const) {
+    await owner.send('POST', '/person', { body: { name, role, keys } });
+  }
   // Of types that do not happen here: deliveries would be among the jobs.
   await sdk.events.create({ url: 'https://shop.example/events', types: ['account.*', 'certificate.*'] });
   const { id } = await sdk.events.create({ url: 'https://erp.example/vault', types: ['account.locked'] });
