@@ -7,7 +7,7 @@ import { T } from './text.ts';
 const PATH = ['person', 'self', 'passphrase'] as const;
 const NONCE_BYTES = 12;
 /** What the derived key is for. */
-const INFO = new TextEncoder().encode('cardvault passphrase 1');
+const INFO = new TextEncoder().encode('cardvault passphrase under a passkey');
 
 /** The passphrase of a key, encrypted under a passkey. */
 export interface Kept {

@@ -1,10 +1,11 @@
 /** People at the console: from the invitation to the first look at a card, with a passkey and by keyboard alone. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { CDPSession, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { axeFaults } from './axe.ts';
 import { goTo, openConsoleWorld, openSignedIn } from './console-world.ts';
 import { USER } from './forms-world.ts';
+import { type Device, plug } from './passkeys.ts';
 import { useWorld } from './use-world.ts';
 
 const DESK = { viewport: { width: 1280, height: 800 } };
@@ -19,7 +20,9 @@ declare const document: {
 };
 
 setDefaultTimeout(120_000);
-const world = useWorld(() => openConsoleWorld({ host: 'localhost' }));
+/** How far the clock of the vault is ahead, in milliseconds. */
+let aheadMs = 0;
+const world = useWorld(() => openConsoleWorld({ host: 'localhost', now: () => Date.now() + aheadMs }));
 let token: string;
 
 beforeAll(async () => {
@@ -27,25 +30,6 @@ beforeAll(async () => {
   token = (await sdk.vault.store({ user: USER, reference: 'order-1', data: CARD, passphrase: PASSPHRASE }))
     .token;
 });
-
-/** A device that keeps passkeys. */
-interface Device {
-  readonly cdp: CDPSession;
-  readonly authenticatorId: string;
-}
-
-async function plug(page: Page, options: object = {}): Promise<Device> {
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('WebAuthn.enable');
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      ...{ protocol: 'ctap2', ctap2Version: 'ctap2_1', transport: 'internal', hasResidentKey: true },
-      ...{ hasUserVerification: true, isUserVerified: true, hasPrf: true },
-      ...{ automaticPresenceSimulation: true, ...options },
-    },
-  });
-  return { cdp, authenticatorId };
-}
 
 /** The same device, whose check of its user fails or not; one whose check has failed is locked. */
 async function verify(
@@ -77,10 +61,17 @@ async function invite(name: string, role: string, more: object = {}): Promise<In
 }
 
 /** A new person who has accepted the invitation, at the home screen. */
-async function joined(name: string, role: string, device: object = {}, options: object = DESK) {
+async function joined(
+  name: string,
+  role: string,
+  device: object = {},
+  options: object = DESK,
+  hasClock = false,
+) {
   const person = await invite(name, role);
   const page = await world.page(options);
   const plugged = await plug(page, device);
+  await (hasClock ? page.clock.install() : undefined);
   await page.goto(person.invitation);
   await page.getByText(`An invitation for ${name}`).waitFor();
   await page.getByRole('button', { name: 'Make a passkey' }).press('Enter');
@@ -272,6 +263,59 @@ describe('a person', () => {
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('heading', { name: 'Home' }).waitFor();
+  });
+
+  test('is asked to sign in again for what needs it, and goes on by itself', async () => {
+    const { page } = await joined('Again', 'owner');
+    await goTo(page, 'me');
+    await plug(page, { transport: 'usb' });
+    aheadMs += 6 * 60_000;
+    await page.getByRole('button', { name: 'Add a passkey' }).press('Enter');
+    const adds = page.getByRole('dialog', { name: 'Add a passkey' });
+    await adds.getByLabel('Name of the passkey').fill('Security key');
+    await page.keyboard.press('Enter');
+    const again = page.getByRole('dialog', { name: 'Sign in again' });
+    await again.getByText('within the last five minutes').waitFor();
+    expect(await axeFaults(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await again.waitFor({ state: 'detached' });
+    await adds.getByText('sign_in_again').waitFor();
+    await adds.getByLabel('Name of the passkey').press('Enter');
+    await again.getByRole('button', { name: 'Sign in with a passkey' }).press('Enter');
+    await page.getByRole('row', { name: 'Security key' }).waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await goTo(page, 'credentials');
+    aheadMs += 6 * 60_000;
+    await page.getByRole('button', { name: 'New credential' }).click();
+    const makes = page.getByRole('dialog', { name: 'New credential' });
+    await makes.getByLabel('Name').fill('made by a person');
+    await makes.getByLabel('Role').selectOption('store');
+    await makes.getByLabel('Name').press('Enter');
+    await again.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await makes.getByText('Shown once').waitFor();
+  });
+
+  test('who does nothing does not extend the session, and is signed out in the end', async () => {
+    const { page } = await joined('Idle', 'auditor', {}, DESK, true);
+    const polls: boolean[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/v1/audit')) {
+        polls.push(request.headers()['x-vault-poll'] === '1');
+      }
+    });
+    await goTo(page, 'log');
+    await page.clock.fastForward(11_000);
+    await goTo(page, 'usage');
+    await goTo(page, 'log');
+    await page.keyboard.press('Shift');
+    await goTo(page, 'usage');
+    await goTo(page, 'log');
+    expect(polls).toEqual([false, true, false]);
+    await page.clock.fastForward(15 * 60_000);
+    await page.getByText('You were signed out after fifteen minutes without use.').waitFor();
+    expect(page.url()).toBe(`${world.url}/console#/log`);
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
   });
 
   test('is not offered to keep a passphrase by a passkey without PRF', async () => {

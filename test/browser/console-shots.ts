@@ -8,6 +8,7 @@ import type { Page } from 'playwright-core';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { goTo, openConsole, signIn } from './console-world.ts';
 import { CARDS, CUSTOMER, type DeskWorld, openDeskWorld } from './desk-world.ts';
+import { plug } from './passkeys.ts';
 
 type Step = (page: Page, world: DeskWorld) => Promise<void>;
 
@@ -152,6 +153,38 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       const kept = page.getByRole('button', { name: 'I have kept it' });
       await ((await kept.count()) > 0 ? kept.click() : page.keyboard.press('Escape'));
     }
+  }
+}
+/** What people see who are invited, and sign in with a passkey. */
+for (const [size, viewport] of Object.entries(SIZES)) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const name = `Ada ${size} ${colorScheme}`;
+    const answer = await world.owner.send('POST', '/person', { body: { name, role: 'support' } });
+    const { page } = await openConsole(world, { viewport, colorScheme, reducedMotion: 'reduce' });
+    const take = async (shot: string) => {
+      await page.waitForTimeout(SETTLED_MS);
+      await page.screenshot({ path: join(folder, `${shot}-${size}-${colorScheme}.png`), fullPage: true });
+    };
+    await plug(page);
+    await page.goto(answer.as<{ invitation: string }>().invitation);
+    await page.getByRole('button', { name: 'Make a passkey' }).waitFor();
+    await take('join');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Home' }).waitFor();
+    await goTo(page, shotsOf(world)['item']?.place ?? '');
+    await page.getByLabel('Passphrase', { exact: true }).fill(PASSPHRASE);
+    await page.getByLabel('Keep the passphrase').check();
+    await take('item-keep');
+    await page.keyboard.press('Enter');
+    await page.getByText('The passphrase is kept.').waitFor();
+    await page.getByRole('button', { name: 'Hide' }).click();
+    await page.getByRole('button', { name: 'Unlock with passkey' }).waitFor();
+    await take('item-unlock');
+    await goTo(page, 'me');
+    await take('me');
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await take('signed-out');
   }
 }
 await world.close();
