@@ -27,7 +27,7 @@ beforeAll(async () => {
 test('a credential is told what it may do', async () => {
   const { page } = await openConsole(world);
   await signIn(world, page, '', desk.secret);
-  const rights = page.locator('.panel', { hasText: 'What this credential may do' });
+  const rights = page.locator('.panel', { hasText: 'What you may do here' });
   for (const [name, value] of [
     ['May', 'list items, read logs of items'],
     ['Keys', USER],

@@ -250,6 +250,21 @@ describe('signing in', () => {
   });
 });
 
+test.each([
+  ['a passkey alone', undefined, ['Sign in with a passkey']],
+  ['nothing', 'passkeys belong to a host name', []],
+] as const)('where passwords are switched off, the page offers %s', async (_name, flaw, offered) => {
+  const people = { consoleUrl: 'http://localhost', flaw, hasPasswords: false };
+  const closed = await openConsoleWorld({ host: 'localhost', people });
+  const page = await closed.page(DESK);
+  await page.goto(`${closed.url}/console`);
+  await page.getByRole('heading', { name: 'Cardvault console' }).waitFor();
+  expect(await page.getByRole('button').allTextContents()).toEqual([...offered]);
+  expect(await page.getByLabel('Account name').count()).toBe(0);
+  expect(await page.getByText('Nobody can sign in here').count()).toBe(offered.length === 0 ? 1 : 0);
+  await closed.close();
+});
+
 describe('a person', () => {
   test('adds a second passkey, and signs in with it when the first device is lost', async () => {
     const { page, device } = await joined('Barbara', 'developer');

@@ -390,6 +390,7 @@ test('an inbound is made for a connection, works as its example says, and is sto
   });
   const secret = (await dialog.locator('.once code').textContent()) ?? '';
   await page.getByRole('button', { name: 'I have kept it' }).click();
+  await dialog.waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(secret);
   const row = page.getByRole('row', { name: /^partner/ });
   expect(await row.textContent()).toContain('Numbers elsewhere: Mask them, 127.0.0.0/8');

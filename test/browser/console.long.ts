@@ -157,7 +157,7 @@ describe('signing in', () => {
     await page.evaluate(() => {
       location.hash = '#/credentials';
     });
-    await page.getByRole('heading', { name: 'This credential may not do that' }).waitFor();
+    await page.getByRole('heading', { name: 'You may not do that here' }).waitFor();
     expect(faults).toEqual([]);
   });
 });
