@@ -1,5 +1,4 @@
 /** Actors of logs by what people know of them. */
-import { people } from './people.ts';
 import type { Session } from './session.ts';
 
 const ID = /(?:cred|pers)_[\w-]+/;
@@ -13,7 +12,7 @@ async function idOf(session: Session, name: string): Promise<string | undefined>
   const isNamed = (other = ''): boolean => other.toLowerCase() === name.toLowerCase();
   const present = [
     ...(may('credential:write') ? await client.credentials.list() : []),
-    ...(may('person:write') ? await people.list(session) : []),
+    ...(may('person:write') ? await client.person.list() : []),
   ];
   const found = present.findLast((each) => isNamed(each.name))?.id;
   if (found !== undefined) {

@@ -1,33 +1,18 @@
-/** People: how they sign in, and who they are. */
+/** How people sign in. */
 import { VaultApiError } from '../../sdk/transport/errors.ts';
-import { get, remove, sendJson } from '../../sdk/transport/pages.ts';
+import { get, sendJson } from '../../sdk/transport/pages.ts';
 import type { Schema } from '../../sdk/transport/shapes.ts';
 import { makePasskey, usePasskey } from './passkey.ts';
 import { type Session, visitor } from './session.ts';
 import { T } from './text.ts';
 
-export type Person = Schema<'Person'>;
-export type PersonInput = Schema<'PersonInput'>;
-export type Role = Person['role'];
-export type RoleScopes = Schema<'RoleList'>[number];
 /** The signed-in person. */
 export type Self = Schema<'PersonSelf'>;
 
-/** The calls about people of the account. */
-export const people = {
-  list: ({ transport }: Session) => get<Schema<'PersonList'>>(transport, ['person'], {}),
-  roles: ({ transport }: Session) => get<Schema<'RoleList'>>(transport, ['person', 'role'], {}),
-  self: ({ transport }: Session) => get<Self>(transport, ['person', 'self'], {}),
-  create: ({ transport }: Session, person: PersonInput) =>
-    sendJson<Schema<'InvitedPerson'>>(transport, 'POST', ['person'], 'when_rejected', person),
-  change: ({ transport }: Session, id: string, person: PersonInput) =>
-    sendJson<Person>(transport, 'PUT', ['person', id], 'always', person),
-  delete: ({ transport }: Session, id: string) => remove(transport, ['person', id], {}),
-  invite: ({ transport }: Session, id: string) =>
-    sendJson<Schema<'InvitedPerson'>>(transport, 'POST', ['person', id, 'invite'], 'when_rejected', {}),
-  deletePasskey: ({ transport }: Session, id: string, passkey: string) =>
-    remove(transport, ['person', id, 'passkey', passkey], {}),
-};
+/** The signed-in person, and the session. */
+export function readSelf({ transport }: Session): Promise<Self> {
+  return get(transport, ['person', 'self'], {});
+}
 
 /** Signs in with a passkey of this browser: the reply sets the cookie. Returns the id of the passkey if it has PRF. */
 export async function signInWithPasskey(): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 import { forget, type Kept, keptBy } from '../app/kept.ts';
 import { useLoad } from '../app/load.ts';
-import { addPasskey, people, type Self } from '../app/people.ts';
+import { addPasskey, readSelf, type Self } from '../app/people.ts';
 import { type Session, signOut } from '../app/session.ts';
 import { T } from '../app/text.ts';
 import { scopesIn } from '../app/words.ts';
@@ -44,7 +44,7 @@ function KeptPanel({ session, self }: { readonly session: Session; readonly self
 /** The signed-in person: rights, passkeys, sessions. */
 export function MeScreen({ session }: { readonly session: Session }) {
   const { origins, who } = session;
-  const self = useLoad(() => people.self(session));
+  const self = useLoad(() => readSelf(session));
   return (
     <Screen
       title={T.me.title}

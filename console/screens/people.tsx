@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
+import type { CreatePerson, Person, RoleScopes } from '../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
-import { type Person, type PersonInput, people, type Role, type RoleScopes } from '../app/people.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../app/text.ts';
@@ -10,6 +10,8 @@ import { Export } from '../ui/export.tsx';
 import { type Entered, type Field, given } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Badge, Screen, Time } from '../ui/parts.tsx';
+
+type Role = Person['role'];
 
 /** The person to be changed, or none for a new one. */
 interface EditProps {
@@ -29,7 +31,7 @@ function AboutLink({ link }: { readonly link: string }) {
   );
 }
 
-function settingsIn({ needed, text, list, isOn }: Entered, person: Person | undefined): PersonInput {
+function settingsIn({ needed, text, list, isOn }: Entered, person: Person | undefined): CreatePerson {
   const keys = given(list('keys'));
   return {
     name: text('name') ?? person?.name ?? '',
@@ -75,9 +77,9 @@ function Edit({ session, roles, person, after }: EditProps) {
         onSend={async (entered) => {
           const settings = settingsIn(entered, person);
           if (person === undefined) {
-            return (await people.create(session, settings)).invitation;
+            return (await session.client.person.create(settings)).invitation;
           }
-          await people.change(session, person.id, settings);
+          await session.client.person.change({ id: person.id, ...settings });
           return undefined;
         }}
         secret={T.people.invitation}
@@ -105,7 +107,7 @@ function Passkeys({ session, person, mayTouch, after }: RowProps) {
               label={T.people.removePasskey}
               question={T.people.removePasskeyQuestion(name, passkey.name)}
               done={T.people.passkeyRemoved(passkey.name)}
-              onConfirm={() => people.deletePasskey(session, id, passkey.id)}
+              onConfirm={() => session.client.person.deletePasskey({ id, passkey_id: passkey.id })}
               after={after}
             />
           )}
@@ -124,9 +126,9 @@ interface RowProps {
 
 /** The people of the account. */
 export function PeopleScreen({ session }: { readonly session: Session }) {
-  const { who, may } = session;
-  const list = useLoad(() => people.list(session));
-  const roles = useLoad(() => people.roles(session));
+  const { client, who, may } = session;
+  const list = useLoad(() => client.person.list());
+  const roles = useLoad(() => client.person.roles());
   const known = roles.kind === 'ready' ? roles.data : [];
   // Owners are left to owners, and to the password of the account.
   const isOwner = who.person?.role === 'owner' || (who.person === undefined && who.credential === undefined);
@@ -198,13 +200,13 @@ export function PeopleScreen({ session }: { readonly session: Session }) {
                     fields={[]}
                     secret={T.people.invitation}
                     more={(link) => <AboutLink link={link} />}
-                    onSend={async () => (await people.invite(session, person.id)).invitation}
+                    onSend={async () => (await client.person.invite({ id: person.id })).invitation}
                   />
                 )}
                 <Confirm
                   question={T.people.removeQuestion(person.name)}
                   done={T.removed(person.name)}
-                  onConfirm={() => people.delete(session, person.id)}
+                  onConfirm={() => client.person.delete({ id: person.id })}
                   after={list.reload}
                 />
               </>
