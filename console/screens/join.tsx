@@ -37,7 +37,9 @@ export function JoinScreen({ token, onCookie }: JoinProps) {
     heading.current?.focus();
   }, []);
   const isRefused =
-    invited.kind === 'failed' && invited.error instanceof VaultApiError && invited.error.status < 429;
+    invited.kind === 'failed' &&
+    invited.error instanceof VaultApiError &&
+    invited.error.code === 'invitation_gone';
   return (
     <main class="sign-in" id="content">
       <h1 tabIndex={-1} ref={heading}>

@@ -99,7 +99,7 @@ export function MeScreen({ session }: { readonly session: Session }) {
                 <p class="soft">{T.me.aboutPasskeys}</p>
               </Panel>
             )}
-            <KeptPanel session={session} self={shown} />
+            {shown.passkeys.length > 0 && <KeptPanel session={session} self={shown} />}
           </>
         )}
       </Loaded>

@@ -59,7 +59,11 @@ export function SignInScreen({ origins, onCookie, onSignedIn, reason }: SignInPr
   return (
     <main class="sign-in" id="content" ref={place}>
       <h1>{T.product}</h1>
-      <p role="status">{reason}</p>
+      {reason !== '' && (
+        <p role="alert" class="warning">
+          {reason}
+        </p>
+      )}
       <PersonWays origins={origins} onCookie={onCookie} />
       {password && hasPeople && (
         <details class="more">

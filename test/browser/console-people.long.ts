@@ -337,7 +337,7 @@ describe('a person', () => {
   });
 
   test('sees in the menu what the role may do, and no people', async () => {
-    const { page } = await joined('Few', 'auditor');
+    const { page } = await joined('<img src=x onerror=document.title=1>', 'auditor');
     const links = await page.getByRole('navigation', { name: 'Menu' }).getByRole('link').allTextContents();
     expect(links).toContain('Security log');
     expect(links).toContain('My sign-in');
@@ -396,6 +396,11 @@ describe('the people', () => {
     await row.waitFor({ state: 'detached' });
     await goTo(page, 'log');
     await page.getByRole('row', { name: 'Katherine' }).first().waitFor();
+    // The name leads to what somebody did, also after the deletion.
+    await goTo(page, 'log?actor=katherine');
+    await page.getByRole('row', { name: 'Sign in as a person' }).waitFor();
+    expect(await page.getByRole('row').filter({ hasText: 'Katherine' }).count()).toBeGreaterThan(0);
+    expect(await page.getByRole('row').filter({ hasText: world.owner.name }).count()).toBe(0);
     expect(faults).toEqual(NOBODY_YET);
   });
 

@@ -159,7 +159,7 @@ for (const [size, viewport] of Object.entries(SIZES)) {
 for (const [size, viewport] of Object.entries(SIZES)) {
   for (const colorScheme of ['light', 'dark'] as const) {
     const name = `Ada ${size} ${colorScheme}`;
-    const answer = await world.owner.send('POST', '/person', { body: { name, role: 'support' } });
+    const answer = await world.owner.send('POST', '/person', { body: { name, role: 'admin' } });
     const { page } = await openConsole(world, { viewport, colorScheme, reducedMotion: 'reduce' });
     const take = async (shot: string) => {
       await page.waitForTimeout(SETTLED_MS);
@@ -183,6 +183,8 @@ for (const [size, viewport] of Object.entries(SIZES)) {
     await take('item-unlock');
     await goTo(page, 'me');
     await take('me');
+    await goTo(page, 'people');
+    await take('people-joined');
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await take('signed-out');
   }
