@@ -100,8 +100,8 @@ function Passkeys({ session, person, mayTouch, after }: RowProps) {
   return (
     <div>
       {passkeys.map((passkey) => (
-        <p key={passkey.id} class="line">
-          {passkey.name}{' '}
+        <div key={passkey.id} class="actions">
+          {passkey.name}
           {mayTouch && (
             <Confirm
               label={T.people.removePasskey}
@@ -111,7 +111,7 @@ function Passkeys({ session, person, mayTouch, after }: RowProps) {
               after={after}
             />
           )}
-        </p>
+        </div>
       ))}
     </div>
   );
