@@ -285,9 +285,8 @@ export function Shell() {
   useEffect(() => {
     const start = async (): Promise<void> => {
       const found = await readOrigins();
-      const { passkey, oidc } = found.sign_in;
-      if (passkey || oidc) {
-        // Without a session nobody is signed in.
+      if (found.session) {
+        // One that has ended leaves its cookie.
         await enter(found).catch(() => undefined);
       }
       setOrigins(found);

@@ -33,15 +33,18 @@ export interface Origins {
   /** Serves forms. */
   readonly forms: string;
   readonly sign_in: { readonly passkey: boolean; readonly oidc: boolean; readonly password: boolean };
+  /** True if the browser has the cookie of a person's session. */
+  readonly session: boolean;
 }
 
 export async function readOrigins(): Promise<Origins> {
   const { origin } = location;
-  const reply = await fetch('/console/origins', { credentials: 'omit', cache: 'no-store' });
-  const { api, forms, sign_in }: Partial<Origins> = reply.ok ? await reply.json() : {};
+  const reply = await fetch('/console/origins', { credentials: 'same-origin', cache: 'no-store' });
+  const { api, forms, sign_in, session = false }: Partial<Origins> = reply.ok ? await reply.json() : {};
   return {
     api: api ?? origin,
     forms: forms ?? api ?? origin,
+    session,
     sign_in: sign_in ?? { passkey: false, oidc: false, password: true },
   };
 }

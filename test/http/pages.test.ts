@@ -92,7 +92,19 @@ test.each([
   const client = createClient({ http: { ...http, ...settings } });
   const answer = await client.send('GET', '/console/origins', NOBODY);
   const sign_in = { passkey: true, oidc: false, password: true };
-  expect(JSON.parse(answer.text)).toEqual({ ...origins, sign_in });
+  expect(JSON.parse(answer.text)).toEqual({ ...origins, sign_in, session: false });
+});
+
+test('the console learns whether the browser has the cookie of a session', async () => {
+  const cookie = `a=b; __Host-vault_session=${'x'.repeat(43)}`;
+  for (const [header, session] of [
+    [cookie, true],
+    [cookie.slice(0, -1), false],
+    ['other=1', false],
+  ] as const) {
+    const answer = await createClient().send('GET', '/console/origins', { headers: { cookie: header } });
+    expect(JSON.parse(answer.text)).toMatchObject({ session });
+  }
 });
 
 test('pages take GET and HEAD alone', async () => {

@@ -1,3 +1,4 @@
+import { readSessionCookie } from '../../account/session/cookie.ts';
 import type { HttpConfig } from '../deps.ts';
 import { pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
@@ -99,7 +100,8 @@ export function guidePages(folder = new URL('../../../dist/guide/', import.meta.
 
 /**
  * The console under `/console`, built by `scripts/build-console.ts`. Only previews of forms may be on another host. It reads the
- * origins for links to forms where these are not its own: those of a separate host for forms, and of the public listener.
+ * origins for links to forms where these are not its own: those of a separate host for forms, and of the public listener. `session`
+ * tells whether the browser has a cookie of one, which its scripts cannot see.
  */
 export function consolePages(
   { formsUrl, publicUrl, hasAdmin, people }: HttpConfig,
@@ -120,5 +122,9 @@ export function consolePages(
     folder: new URL('../../../dist/console/', import.meta.url),
     notBuilt: 'The console of this server is not built. Run `bun run build:console` in its checkout.\n',
   });
-  return [{ path: '/console/origins', respond: () => Response.json(origins) }, ...pages];
+  const respond = ({ headers }: Request): Response => {
+    const token = readSessionCookie(people.consoleUrl ?? '', headers.get('cookie') ?? '');
+    return Response.json({ ...origins, session: token !== undefined });
+  };
+  return [{ path: '/console/origins', respond }, ...pages];
 }
