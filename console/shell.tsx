@@ -11,6 +11,7 @@ import {
   type Session,
   signOut,
   watchIdle,
+  watchPages,
 } from './app/session.ts';
 import { T } from './app/text.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
@@ -282,6 +283,12 @@ export function Shell() {
       setGate((gate) => (gate.session === undefined ? gate : { reason: T.signIn.ended }));
     setGate({ session: { ...(await resume(from, ended)), keeper } });
   };
+  /** Goes on as the person whose cookie the browser has now. */
+  const change = (): void => {
+    if (origins !== undefined) {
+      void enter(origins).then(() => notify(T.signIn.otherPerson));
+    }
+  };
   useEffect(() => {
     const start = async (): Promise<void> => {
       const found = await readOrigins();
@@ -305,6 +312,7 @@ export function Shell() {
       }),
     [session],
   );
+  useEffect(() => session && watchPages(session, change), [session]);
   if (origins === undefined) {
     return <Loading />;
   }
@@ -327,13 +335,6 @@ export function Shell() {
       onSignedIn={(signed) => setGate({ session: signed })}
     />
   ) : (
-    <Console
-      session={session}
-      route={route}
-      leave={leave}
-      onOther={() => {
-        void enter(origins).then(() => notify(T.signIn.otherPerson));
-      }}
-    />
+    <Console session={session} route={route} leave={leave} onOther={change} />
   );
 }

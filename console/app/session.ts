@@ -143,6 +143,27 @@ export const visitor = createTransport({
   retries: 0,
 });
 
+/** The other pages of this browser, which have the same cookie. */
+const pages = new BroadcastChannel('cardvault console');
+
+/**
+ * Tells the other pages which person is signed in here, and calls `otherwise` when another one signs in there: the cookie is that
+ * person's from then on. The returned function stops the watch.
+ */
+export function watchPages({ who: { person } }: Session, otherwise: () => void): () => void {
+  if (person === undefined) {
+    return () => undefined;
+  }
+  pages.postMessage(person.id);
+  const hear = ({ data }: MessageEvent<unknown>): void => {
+    if (data !== person.id) {
+      otherwise();
+    }
+  };
+  pages.addEventListener('message', hear);
+  return () => pages.removeEventListener('message', hear);
+}
+
 /** Ends the session of a person in this browser, or all of its sessions. */
 export function signOut({ transport }: Session, all = false): Promise<unknown> {
   return remove(transport, ['person', 'self', 'session'], all ? { all } : {});

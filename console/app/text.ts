@@ -76,7 +76,7 @@ export const T = {
     againAbout: 'This needs a sign-in within the last five minutes. Then it goes on by itself.',
     againOidc:
       'This needs a sign-in within the last five minutes. Single sign-on leaves this page; then do it again.',
-    otherPerson: 'That was the passkey of somebody else. You are signed in as this person now.',
+    otherPerson: 'Somebody else has signed in in this browser: you act as this person now.',
   },
   passkey: {
     none: 'This browser has no passkeys, or not at this address. Take a newer browser, or the address that your operator gave you.',

@@ -325,6 +325,24 @@ describe('a person', () => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
   });
 
+  test('is shown in all tabs of the browser, whoever signs in last', async () => {
+    const { page } = await joined('First', 'support');
+    await goTo(page, 'items');
+    const { invitation } = await invite('Second', 'auditor');
+    const other = await page.context().newPage();
+    await plug(other);
+    await other.goto(invitation);
+    await other.getByRole('button', { name: 'Make a passkey' }).click();
+    await other.getByText(`${world.owner.name} / Second`).waitFor();
+    await page.getByText(`${world.owner.name} / Second`).waitFor();
+    await page.getByText('Somebody else has signed in in this browser').waitFor();
+    await page.getByRole('heading', { name: 'Items' }).waitFor();
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
+    await page.getByRole('link', { name: 'Usage and bills' }).click();
+    await page.getByText('Your session has ended').waitFor();
+  });
+
   test('is not offered to keep a passphrase by a passkey without PRF', async () => {
     const { page } = await joined('Without', 'support', { hasPrf: false });
     await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: 'order-1' })}`);
