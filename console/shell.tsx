@@ -284,10 +284,11 @@ export function Shell() {
     setGate({ session: { ...(await resume(from, ended)), keeper } });
   };
   /** Goes on as the person whose cookie the browser has now. */
-  const change = (): void => {
-    if (origins !== undefined) {
-      void enter(origins).then(() => notify(T.signIn.otherPerson));
-    }
+  const change = (from: Origins): void => {
+    enter(from).then(
+      () => notify(T.signIn.otherPerson),
+      () => leave(T.signIn.ended),
+    );
   };
   useEffect(() => {
     const start = async (): Promise<void> => {
@@ -312,7 +313,7 @@ export function Shell() {
       }),
     [session],
   );
-  useEffect(() => session && watchPages(session, change), [session]);
+  useEffect(() => session && watchPages(session, () => change(session.origins)), [session]);
   if (origins === undefined) {
     return <Loading />;
   }
@@ -335,6 +336,6 @@ export function Shell() {
       onSignedIn={(signed) => setGate({ session: signed })}
     />
   ) : (
-    <Console session={session} route={route} leave={leave} onOther={change} />
+    <Console session={session} route={route} leave={leave} onOther={() => change(origins)} />
   );
 }

@@ -328,6 +328,8 @@ describe('a person', () => {
   test('is shown in all tabs of the browser, whoever signs in last', async () => {
     const { page } = await joined('First', 'support');
     await goTo(page, 'items');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Items' }).waitFor();
     const { invitation } = await invite('Second', 'auditor');
     const other = await page.context().newPage();
     await plug(other);
