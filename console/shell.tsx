@@ -238,7 +238,10 @@ function Console({ session, leave, route: { screen, params }, onOther }: Console
             onClick={async () => {
               out();
               // The vault ends the session by time, too, if it is not reached.
-              await (who.person && signOut(session).catch(() => undefined));
+              const url = await (who.person && signOut(session).catch(() => undefined));
+              if (url !== undefined) {
+                location.assign(url);
+              }
             }}
           >
             {T.signIn.out}

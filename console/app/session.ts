@@ -164,9 +164,10 @@ export function watchPages({ who: { person } }: Session, otherwise: () => void):
   return () => pages.removeEventListener('message', hear);
 }
 
-/** Ends the session of a person in this browser, or all of its sessions. */
-export function signOut({ transport }: Session, all = false): Promise<unknown> {
-  return remove(transport, ['person', 'self', 'session'], all ? { all } : {});
+/** Ends the session of a person in this browser, or all of its sessions. Returns the URL at which the provider of a single sign-on ends its own. */
+export async function signOut({ transport }: Session, all = false): Promise<string | undefined> {
+  const path = ['person', 'self', 'session'];
+  return (await remove<{ readonly sign_out_url?: string }>(transport, path, all ? { all } : {})).sign_out_url;
 }
 
 /**

@@ -53,8 +53,10 @@ export function MeScreen({ session }: { readonly session: Session }) {
           label={T.me.everywhere}
           question={T.me.everywhereQuestion}
           done={T.me.everywhere}
-          onConfirm={() => signOut(session, true)}
-          after={() => location.reload()}
+          onConfirm={async () => {
+            const url = await signOut(session, true);
+            url === undefined ? location.reload() : location.assign(url);
+          }}
         />
       }
     >
