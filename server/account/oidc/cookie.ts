@@ -1,4 +1,5 @@
 import { Secret } from '../../core/secret.ts';
+import { readCookie } from '../session/cookie.ts';
 
 /** The cookie that binds a sign-in at a provider to the browser that has begun it. Browsers send it when the provider leads back. */
 const NAME = 'vault_signin';
@@ -27,9 +28,6 @@ export function endOfSignInCookie(consoleUrl: string): string {
 
 /** The proof in a `Cookie` header; undefined if there is none, or two that differ. */
 export function readSignInCookie(consoleUrl: string, header: string): Secret<string> | undefined {
-  const start = `${nameOf(consoleUrl)}=`;
-  const pairs = header.split(';').map((pair) => pair.trim());
-  const [proof, ...others] = new Set(pairs.filter((pair) => pair.startsWith(start)));
-  const text = proof?.slice(start.length);
-  return text !== undefined && others.length === 0 && PROOF.test(text) ? new Secret(text) : undefined;
+  const proof = readCookie(nameOf(consoleUrl), header);
+  return proof !== undefined && PROOF.test(proof) ? new Secret(proof) : undefined;
 }

@@ -22,14 +22,17 @@ export function sessionCookie(consoleUrl: string, token?: string): string {
 
 /** The token in a `Cookie` header; undefined if there is none, or two that differ. */
 export function readSessionCookie(consoleUrl: string, header: string): string | undefined {
-  const name = nameOf(consoleUrl);
-  const found = new Set(
-    header
-      .split(';')
-      .map((pair) => pair.trim())
-      .filter((pair) => pair.startsWith(`${name}=`))
-      .map((pair) => pair.slice(name.length + 1)),
-  );
-  const [token, ...others] = found;
-  return token !== undefined && others.length === 0 && TOKEN.test(token) ? token : undefined;
+  const token = readCookie(nameOf(consoleUrl), header);
+  return token !== undefined && TOKEN.test(token) ? token : undefined;
+}
+
+/**
+ * The value of a cookie in a `Cookie` header; undefined if there is none, or two that differ. Any other character than a space or a
+ * tab before a name is a part of it: to a browser that is a cookie without the prefix, which other hosts of the domain may set.
+ */
+export function readCookie(name: string, header: string): string | undefined {
+  const start = `${name}=`;
+  const pairs = header.split(';').map((pair) => pair.replace(/^[ \t]+/, ''));
+  const [pair, ...others] = new Set(pairs.filter((each) => each.startsWith(start)));
+  return others.length === 0 ? pair?.slice(start.length) : undefined;
 }
