@@ -83,6 +83,7 @@ export class Credentials {
       await this.store.secrets.unpoint([digest]);
       throw new VaultError('credentials_full');
     }
+    await this.confirmPerson({ aid, id }, record);
     return { credential: shownOf(id, record), secret, change: changeOf(id, record, false) };
   }
 
@@ -169,6 +170,20 @@ export class Credentials {
       const old = pointers.filter(({ storedMs }) => storedMs + CREATION_MS < this.now());
       const dangling = await Promise.all(old.map((pointer) => this.isDangling(pointer)));
       await this.store.secrets.unpoint(old.filter((_, i) => dangling[i]).map(({ digest }) => digest));
+    }
+  }
+
+  /**
+   * Removes a new credential again if its person was deleted or limited while it was stored: a person who gets its rights back must
+   * not bring it back. Who limits the person later finds the credential. Rejects with `unauthenticated`.
+   */
+  private async confirmPerson(name: CredentialName, record: CredentialRecord): Promise<void> {
+    if (record.person !== undefined) {
+      const person = await this.persons.find({ aid: name.aid, id: record.person });
+      if (!isCovered(record, person)) {
+        await this.end(name, record);
+        throw new VaultError('unauthenticated');
+      }
     }
   }
 
