@@ -52,6 +52,11 @@ export async function vetTarget(
   await thirdParties.vet(url, hosts, field);
 }
 
+/** Tells whether a caller may see who or what is limited to these keys: names of keys that it may not use are not for it. */
+export function mayKnowKeys(account: Account, keys: readonly string[] | undefined): boolean {
+  return keys?.every((user) => mayUseKey(account, user)) ?? true;
+}
+
 export function requireKey(account: Account, user: string): void {
   if (!mayUseKey(account, user)) {
     throw outsideScope(account, 'this key');

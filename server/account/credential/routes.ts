@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../../http/audit.ts';
 import { defineRoute } from '../../http/route.ts';
+import { mayKnowKeys } from '../../request/permission.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { Message } from '../../schema/common.ts';
 import { overlapOf } from '../passwords.ts';
@@ -50,10 +51,13 @@ const listCredentials = defineRoute({
   path: '/v1/credential',
   operationId: 'listCredentials',
   summary: 'List credentials',
-  description: 'Lists the credentials of the account, with the time of their last use, without secrets.',
+  description:
+    'Lists the credentials of the account, with the time of their last use, without secrets. Who is limited to vault keys sees none that is limited to others.',
   response: CredentialList,
   errors: [],
-  handle: async ({ ctx }, services: Needs) => ({ json: await services.credentials.list(ctx.account.aid) }),
+  handle: async ({ ctx: { account } }, services: Needs) => ({
+    json: (await services.credentials.list(account.aid)).filter(({ keys }) => mayKnowKeys(account, keys)),
+  }),
 });
 
 const readCredential = defineRoute({
@@ -66,9 +70,13 @@ const readCredential = defineRoute({
   params: CredentialPath,
   response: Credential,
   errors: ['credential_not_found'],
-  handle: async ({ ctx, params }, services: Needs) => ({
-    json: await services.credentials.read(ctx.account.aid, params.id),
-  }),
+  handle: async ({ ctx: { account }, params }, services: Needs) => {
+    const credential = await services.credentials.read(account.aid, params.id);
+    if (!mayKnowKeys(account, credential.keys)) {
+      throw new VaultError('credential_not_found');
+    }
+    return { json: credential };
+  },
 });
 
 const removeCredential = defineRoute({

@@ -1,6 +1,8 @@
+import { VaultError } from '../../core/errors.ts';
 import { ROLES, SCOPES_OF_ROLE } from '../../core/roles.ts';
 import { objectOf } from '../../http/audit.ts';
 import { defineRoute } from '../../http/route.ts';
+import { mayKnowKeys } from '../../request/permission.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { Message } from '../../schema/common.ts';
 import { type InvitedPerson as Invited, invitedOf, type Persons } from './persons.ts';
@@ -49,10 +51,13 @@ const listPeople = defineRoute({
   path: '/v1/person',
   operationId: 'listPeople',
   summary: 'List people',
-  description: 'Lists the people of the account, with their passkeys and when they were there last.',
+  description:
+    'Lists the people of the account, with their passkeys and when they were there last. Who is limited to vault keys sees nobody who is limited to others.',
   response: PersonList,
   errors: [],
-  handle: async ({ ctx }, services: Needs) => ({ json: await services.persons.list(ctx.account.aid) }),
+  handle: async ({ ctx: { account } }, services: Needs) => ({
+    json: (await services.persons.list(account.aid)).filter(({ keys }) => mayKnowKeys(account, keys)),
+  }),
 });
 
 const listRoles = defineRoute({
@@ -78,9 +83,13 @@ const readPerson = defineRoute({
   params: PersonPath,
   response: Person,
   errors: ['person_not_found'],
-  handle: async ({ ctx, params }, services: Needs) => ({
-    json: await services.persons.read(ctx.account.aid, params.id),
-  }),
+  handle: async ({ ctx: { account }, params }, services: Needs) => {
+    const person = await services.persons.read(account.aid, params.id);
+    if (!mayKnowKeys(account, person.keys)) {
+      throw new VaultError('person_not_found');
+    }
+    return { json: person };
+  },
 });
 
 const changePerson = defineRoute({
