@@ -13,6 +13,7 @@ import {
   SECRET_PREFIX,
   stateOfSecret,
 } from '../../domain/account.ts';
+import { requireName } from '../../domain/mask/metadata.ts';
 import { isHostPattern, normalRange } from '../../domain/text/network.ts';
 import {
   DURATION_EXPECTED,
@@ -68,6 +69,7 @@ export class Credentials {
   async create(account: Account, input: CreateCredential): Promise<CredentialWithSecret> {
     const { aid } = account;
     this.sessions.requireRecent(account);
+    requireName(input.name);
     const { secret, digest } = await this.makeSecret();
     const record = recordOf(account, input, digest, this.now());
     const id = credentialIdOf(this.randomId());

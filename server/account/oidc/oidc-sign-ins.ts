@@ -5,6 +5,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { GENERATED_CHARACTERS } from '../../domain/account.ts';
 import { sourceOf } from '../../domain/text/network.ts';
 import type { Limiter } from '../../limits/limiter.ts';
+import { hasCardNumber } from '../../domain/mask/metadata.ts';
 import { type IdentityProvider, SignInFailure, type SignInFault } from '../../outbound/identity-provider.ts';
 import type { RequestContext } from '../../request/context.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -36,11 +37,11 @@ interface Refusal {
   readonly claims?: string;
 }
 
-/** The first text with which the provider calls the person, in the form that names of people have. */
+/** The first text with which the provider calls the person that may be a name of people, in the form that these have. */
 function nameOf(claims: Claims, sub: string): string {
   const [name = 'unnamed'] = [claims['name'], claims['preferred_username'], claims['email'], sub]
     .map((text) => (typeof text === 'string' ? text.replaceAll(/\p{Cc}/gu, ' ').trim() : ''))
-    .filter((text) => text !== '');
+    .filter((text) => text !== '' && !hasCardNumber(text));
   return name.slice(0, NAME_CHARACTERS_MAX).toWellFormed();
 }
 

@@ -22,7 +22,7 @@ const NAME_CHARACTERS_MAX = 128;
 export const PasskeyName = Type.String({
   minLength: 1,
   maxLength: NAME_CHARACTERS_MAX,
-  pattern: '^[^\\x00-\\x1f\\x7f]*$',
+  pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
   description: 'What its owner calls it, such as the device that keeps it. Default: `Passkey`.',
   examples: ['Laptop'],
   [EXPECTED]: `must have 1 to ${NAME_CHARACTERS_MAX} characters, none of them a control character`,

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { PeopleSettings } from '../../core/settings.ts';
+import { requireName } from '../../domain/mask/metadata.ts';
 import type { AccountContext, RequestContext } from '../../request/context.ts';
 import { personOf } from '../../request/permission.ts';
 import { type Persons, shownOf } from '../person/persons.ts';
@@ -140,6 +141,7 @@ export class Passkeys {
     name = DEFAULT_NAME,
     answer: NewPasskeyAnswer,
   ): Promise<PasskeyRecord> {
+    requireName(name);
     const challenge = challengeOf(answer.response.clientDataJSON);
     const isOpen = challenge !== undefined && this.challenges.isOpen(useOf(ceremony, person), challenge);
     const made = isOpen ? await verifyNewPasskey(this.site(), answer, challenge) : undefined;

@@ -10,6 +10,7 @@ import { Secret } from '../../core/secret.ts';
 import type { PeopleSettings } from '../../core/settings.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { GENERATED_CHARACTERS, isWithinLimits, personIdOf, stateOfPerson } from '../../domain/account.ts';
+import { requireName } from '../../domain/mask/metadata.ts';
 import { formatExpiry, formatStoredAt } from '../../domain/text/time.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { mapInPieces } from '../../limits/pieces.ts';
@@ -78,6 +79,7 @@ export class Persons {
   async create(account: Account, input: PersonInput): Promise<InvitedPerson> {
     const { aid } = account;
     this.requireAvailable();
+    requireName(input.name);
     const rights = rightsOf(input);
     await this.requireMayGive(account, rights);
     const { invitation, digest, expiresAtMs } = await this.makeInvitation();
@@ -118,6 +120,7 @@ export class Persons {
    * now. Rejects with `person_not_found`, `not_allowed` or `person_of_provider`.
    */
   async change(ctx: RequestContext, account: Account, id: string, input: PersonInput): Promise<Person> {
+    requireName(input.name);
     const rights = rightsOf(input);
     await this.requireMayGive(account, rights);
     const { name } = await this.edit(ctx, account, id, (before) => {

@@ -33,7 +33,7 @@ const RIGHTS = {
   name: Type.String({
     minLength: 1,
     maxLength: NAME_CHARACTERS_MAX,
-    pattern: '^[^\\x00-\\x1f\\x7f]*$',
+    pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
     description: 'The name of the person, shown in lists and logs.',
     examples: ['Ada Lovelace'],
     [EXPECTED]: `must have 1 to ${NAME_CHARACTERS_MAX} characters, none of them a control character`,

@@ -20,6 +20,21 @@ export function plainText(text: string): string {
   return plainNumbers(text.normalize('NFKC')).replaceAll(UNSEEN, '').replaceAll(BETWEEN_GROUPS, ' ');
 }
 
+/** Tells whether a text has a card number, however people would read it. */
+export function hasCardNumber(text: string): boolean {
+  return [text, plainText(text)].some((part) => maskNumbersIn(part) !== part);
+}
+
+/**
+ * Rejects a name of somebody or something that has a card number: names are shown and logged as they are. They are members
+ * `name` of bodies.
+ */
+export function requireName(name: string): void {
+  if (hasCardNumber(name)) {
+    throw new VaultError('invalid_request', { field: 'body.name', expected: 'must not have a card number' });
+  }
+}
+
 /**
  * Reads metadata at `field`; undefined for an empty object. `invalid_request` for other values than a flat object of
  * texts, `metadata_sensitive` for a card number in a name or text.
@@ -38,7 +53,7 @@ export function readMetadata(value: JsonValue, field: string): ItemMetadata | un
     if (typeof text !== 'string' || [...text].length > CHARACTERS_MAX || !text.isWellFormed()) {
       throw invalid(placeOf(field, name), 'must have a text of at most 500 characters');
     }
-    if ([name, text, plainText(name), plainText(text)].some((part) => maskNumbersIn(part) !== part)) {
+    if ([name, text].some(hasCardNumber)) {
       throw new VaultError('metadata_sensitive', { field: placeOf(field, name) });
     }
     metadata[name] = text;

@@ -422,6 +422,7 @@ describe('a person of the provider', () => {
       [`${'x'.repeat(127)}😀`, `${'x'.repeat(127)}\ufffd`],
       [' \t', 'ada'],
       [{ first: 'Ada' }, 'ada'],
+      ['4111 1111 1111 1111', 'ada'],
     ];
     for (const [name, shown] of names) {
       const { browser } = await signedIn({ name, preferred_username: 'ada', groups: ['staff'] });
