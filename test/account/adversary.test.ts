@@ -377,6 +377,33 @@ const RIGHTS: readonly Row[] = [
     },
   ],
   [
+    'a masked admin of a masked account invites somebody who sees more when the account does',
+    '403 not_allowed, 403 not_allowed, 200',
+    async () => {
+      const own = await vault.account();
+      const target = await person(vault, own, 'admin', { unmasked: true });
+      const masked = await person(vault, own, 'admin');
+      const peer = await person(vault, own, 'admin', { unmasked: true });
+      await vault.opened.services.accounts.set(own.name, { unmasked: false });
+      const path = `/person/${target.id}`;
+      const answers = [
+        await masked.send('POST', `${path}/invite`),
+        await masked.send('DELETE', path),
+        await peer.send('POST', `${path}/invite`),
+      ];
+      return answers.map(({ outcome }) => outcome).join(', ');
+    },
+  ],
+  [
+    'an owner changes the password of the account',
+    '403 not_allowed',
+    async () => {
+      const owner = await person(vault, account, 'owner');
+      const body = { old_password: account.password, new_password: 'another password' };
+      return (await owner.send('POST', '/change-password', { body })).outcome;
+    },
+  ],
+  [
     'a credential is rolled after its person has lost rights',
     '404 credential_not_found, 401 unauthenticated',
     async () => {

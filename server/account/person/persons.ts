@@ -381,11 +381,11 @@ export class Persons {
     edit: (before: PersonRecord) => PersonRecord,
     actor = actorNameOf(account),
   ): Promise<KnownPerson> {
-    const { isUnmasked } = await this.ownerOf(account);
+    const unmasked = await this.isUnmasked(account);
     let ended: readonly string[] = [];
     let passkeysBefore = 0;
     const known = await this.records.change({ aid: account.aid, id }, (before) => {
-      requireWithin(account, { ...before, unmasked: before.unmasked && isUnmasked });
+      requireWithin(account, before, unmasked);
       const after = edit(before);
       const kept = new Set(this.digestsOf(after));
       ended = this.digestsOf(before).filter((digest) => !kept.has(digest));
@@ -464,6 +464,12 @@ export class Persons {
     return { isUnmasked: owner.account.unmasked };
   }
 
+  /** Tells whether a caller sees numbers unmasked, or would in an account that does: rights are compared as they are stored. */
+  private async isUnmasked({ aid, unmasked, credential }: Account): Promise<boolean> {
+    const id = credential?.person?.id;
+    return unmasked || (id !== undefined && (await this.records.find({ aid, id }))?.record.unmasked === true);
+  }
+
   /** Rejects rights that the account does not have, or the caller. */
   private async requireMayGive(account: Account, rights: Rights): Promise<void> {
     const { isUnmasked } = await this.ownerOf(account);
@@ -521,7 +527,7 @@ function isLeftover({ isGone, oidc, keys }: PersonRecord): boolean {
 }
 
 /** Rejects a person who exceeds the caller, or an owner if the caller is none. Addresses, hosts and time of a credential do not count. */
-function requireWithin(account: Account, rights: Rights): void {
+function requireWithin(account: Account, rights: Rights, unmasked = account.unmasked): void {
   const own = limitsOfCaller(account);
   if (own === undefined) {
     return;
@@ -529,7 +535,7 @@ function requireWithin(account: Account, rights: Rights): void {
   if (rights.role === 'owner' && account.credential?.person?.role !== 'owner') {
     throw outsideScope(account, 'owners, whom only an owner and the password of the account may touch');
   }
-  const { scopes, keys, unmasked } = own;
+  const { scopes, keys } = own;
   const bounds = { scopes, keys, unmasked, expiresAtMs: Number.POSITIVE_INFINITY };
   if (!isWithinLimits(limitsOfPerson(rights), bounds)) {
     throw outsideScope(account, 'everything that this person may do');
