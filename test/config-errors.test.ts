@@ -322,6 +322,11 @@ describe('values that do not go together stop the start', () => {
       'VAULT_OIDC_ISSUER needs',
     ],
     [
+      'forms whose scripts could set the cookies of the console, with OpenID Connect',
+      { ...OIDC, VAULT_PUBLIC_URL: 'https://vault.example', VAULT_FORMS_URL: 'https://vault.example:8443' },
+      'VAULT_OIDC_ISSUER needs a console at another host name',
+    ],
+    [
       'a second listener without the address of the console, with OpenID Connect',
       { ...OIDC, VAULT_ADMIN_PORT: '81' },
       'VAULT_CONSOLE_URL is required',

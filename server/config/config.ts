@@ -365,7 +365,11 @@ function oidcOf(reader: SettingReader, values: SettingValues): OidcSettings | un
     : Object.freeze({ issuer, clientId, clientSecret, roles });
 }
 
-/** Reports a console to which the provider could not lead back, or where a cookie could be read on its way. */
+function hostnameOf(url: string): string {
+  return new URL(url).hostname;
+}
+
+/** Reports a console to which the provider could not lead back, or where a cookie could be read on its way, or set by others. */
 function checkOidcConsole(reader: SettingReader, config: Config): void {
   const url = consoleUrl(config);
   if (url === undefined && !reader.isSet('VAULT_CONSOLE_URL')) {
@@ -375,6 +379,12 @@ function checkOidcConsole(reader: SettingReader, config: Config): void {
     reader.report(
       'VAULT_OIDC_ISSUER',
       'needs a console that browsers reach over HTTPS, or on their own machine: set VAULT_CONSOLE_URL',
+    );
+  }
+  if (url !== undefined && config.formsUrl !== undefined && hostnameOf(url) === hostnameOf(config.formsUrl)) {
+    reader.report(
+      'VAULT_OIDC_ISSUER',
+      'needs a console at another host name than VAULT_FORMS_URL, not only at another port: scripts of forms could set its cookies',
     );
   }
 }
