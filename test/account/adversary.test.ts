@@ -251,6 +251,19 @@ const TIMES: readonly Row[] = [
     },
   ],
   [
+    'the secret of a credential that is there, by a session that somebody has found',
+    '403 sign_in_again, 200',
+    async () => {
+      const { id } = (
+        await account.send('POST', '/credential', { body: { name: 'c', scopes: ['job:read'] } })
+      ).as<MadeCredential>();
+      now += 5 * MINUTE_MS + 1;
+      const late = await ada.send('POST', `/credential/${id}/roll`, { body: {} });
+      const again = await signInAgain(vault, ada);
+      return `${late.outcome}, ${(await again.send('POST', `/credential/${id}/roll`, { body: {} })).outcome}`;
+    },
+  ],
+  [
     'a clock that goes back gives no more than eight hours by the clock',
     '200, 200, 401 unauthenticated',
     async () => {
