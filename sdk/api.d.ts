@@ -1404,7 +1404,7 @@ export interface paths {
         };
         /**
          * List credentials
-         * Lists the credentials of the account, with the time of their last use, without secrets.
+         * Lists the credentials of the account, with the time of their last use, without secrets. Who is limited to vault keys sees none that is limited to others.
          *
          *     A credential needs the scope `credential:write`.
          */
@@ -1482,7 +1482,7 @@ export interface paths {
         };
         /**
          * List people
-         * Lists the people of the account, with their passkeys and when they were there last.
+         * Lists the people of the account, with their passkeys and when they were there last. Who is limited to vault keys sees nobody who is limited to others.
          *
          *     A credential needs the scope `person:write`.
          */
@@ -21204,6 +21204,8 @@ export interface operations {
              *     `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site.
              *
              *     `account_suspended`: The operator has suspended this account.
+             *
+             *     `sign_in_again`: This needs a sign-in within the last five minutes.
              */
             403: {
                 headers: {
