@@ -596,7 +596,7 @@ const RACES: readonly Row[] = [
   ],
   [
     'a passkey that is registered while its person is deleted',
-    'person_not_found, unknown: true',
+    'invitation_gone, unknown: true',
     async () => {
       const { persons } = vault.parts;
       const invited = await invite(account, 'support');
