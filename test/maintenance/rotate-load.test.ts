@@ -57,12 +57,15 @@ const KINDS = [
   'job',
   'key',
   'log',
+  'passphrase wraps',
+  'person',
   'recovery',
   'reply',
   'root',
   'rule',
   'sealing key',
   'security log',
+  'session',
 ];
 
 let party: ThirdParty;
