@@ -1825,6 +1825,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/person/signin/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a sign-in with OpenID Connect
+         * Gives the address at the provider where a person signs in, and sets a cookie that binds the sign-in to the browser: once, within ten minutes. 404 without a provider. For the console alone.
+         */
+        post: operations["beginOidc"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/account": {
         parameters: {
             query?: never;
@@ -4840,6 +4860,19 @@ export interface components {
              */
             expires_at: string;
         };
+        /** The session has ended. */
+        SignedOut: {
+            /**
+             * What was done, for humans.
+             * @example The item was deleted.
+             */
+            message: string;
+            /**
+             * The address at the provider that ends the session there too, for a person who has signed in with OpenID Connect. It leads back here.
+             * @example https://login.example.com/logout?client_id=cardvault
+             */
+            sign_out_url?: string;
+        };
         /** The invitation to accept. */
         InvitationOptionsOrder: {
             /**
@@ -5341,7 +5374,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "passkey_refused" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "passkey_cloned" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "passphrase_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passphrases_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "passkey_refused" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "passkey_cloned" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "passphrase_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passphrases_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "provider_unavailable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -5364,7 +5397,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "passkey_refused" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "passkey_cloned" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "passphrase_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passphrases_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "passkey_refused" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "number_invalid" | "charset_unsupported" | "track_data_refused" | "content_type_unsupported" | "card_not_extracted" | "code_not_extracted" | "reference_sensitive" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "account_suspended" | "passkey_cloned" | "cross_site" | "sign_in_again" | "invitation_gone" | "endpoint_refused" | "origin_not_allowed" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "subscription_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "person_not_found" | "passkey_not_found" | "passphrase_not_found" | "account_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "account_exists" | "account_not_empty" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "persons_full" | "passkeys_full" | "passphrases_full" | "passkey_exists" | "people_unavailable" | "person_of_provider" | "forms_full" | "rules_full" | "connections_full" | "subscriptions_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "version_mismatch" | "endpoint_used_up" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "provider_unavailable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "redirect_refused" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.key` or `body.passphrase`. */
@@ -9926,11 +9959,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                "*/*": unknown;
-            };
-        };
+        requestBody?: never;
         responses: {
             /** Send a request through an inbound (GET) */
             200: {
@@ -15275,11 +15304,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                "*/*": unknown;
-            };
-        };
+        requestBody?: never;
         responses: {
             /** Send a request on (GET) */
             200: {
@@ -22470,7 +22495,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Message"];
+                    "application/json": components["schemas"]["SignedOut"];
                 };
             };
             /**
@@ -23939,6 +23964,145 @@ export interface operations {
              *     `integrity_failed`: A stored record failed its integrity check and was not used.
              */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    beginOidc: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** Begin a sign-in with OpenID Connect */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * The address at the provider where the person signs in. It leads back here.
+                         * @example https://login.example.com/authorize?client_id=cardvault&response_type=code&scope=openid
+                         */
+                        url: string;
+                    };
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `cross_site`: The session of a person only counts for requests of the console itself, and this one may come from another site. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_found`: No route exists at this path. Paths of the API start with /v1. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `people_unavailable`: Nobody can sign in at this installation with a passkey. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `internal`: An unexpected error occurred in the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `provider_unavailable`: The provider that people sign in at gives no answer that the vault can use. */
+            502: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -105,9 +105,6 @@ describe('gzip', () => {
   });
 });
 
-/** What a browser says of a request of the console. */
-const OF_CONSOLE = { 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/json' };
-
 describe('a body with a Content-Encoding', () => {
   const withBody = ROUTES.filter(({ body }) => body.kind !== 'none');
 
@@ -120,7 +117,6 @@ describe('a body with a Content-Encoding', () => {
           'Content-Encoding': coding,
           'X-Vault-Passphrase': 'pass',
           'X-Vault-Capture-Secret': ENDPOINT.secret,
-          ...OF_CONSOLE,
           ...(auth === 'console' ? OF_CONSOLE : {}),
         };
         const answer = await client.send(method, `${samplePath(path)}?${NEEDED[path] ?? ''}`, {

@@ -122,7 +122,6 @@ export class Credentials {
   /** Replaces a secret, which stays valid for `overlapMs`. Rejects with `credential_not_found`, `not_allowed` or `sign_in_again`. */
   async roll(account: Account, id: string, overlapMs: number | undefined): Promise<CredentialWithSecret> {
     const { aid } = account;
-    this.sessions.requireRecent(account);
     const name = { aid, id };
     // A new secret gives lasting access as a new credential does.
     this.sessions.requireRecent(account);
