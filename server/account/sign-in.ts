@@ -114,7 +114,16 @@ export class SignIns {
         observer.count('sign_in', 'session');
         signedIn = actFor(ctx, account);
       } else {
-        signedIn = (await this.signInAgain(ctx, caller)) ?? (await this.signInAnew(ctx, caller));
+        // A long body is received after a verification, which is remembered.
+        const verified = caller.verified ?? this.verified.get(caller.digest);
+        const known = verified && (await observer.step('sign_in', () => this.read(verified)));
+        if (known !== undefined && verified !== undefined && this.isRightNow(known, verified)) {
+          observer.count('sign_in', 'cached');
+          ctx.signInProof = verified.kind === 'password' ? verified.phc : undefined;
+          signedIn = actFor(ctx, known.account);
+        } else {
+          signedIn = await this.signInAnew(ctx, caller);
+        }
       }
     } catch (error) {
       observer.count('sign_in', failureOf(error));
@@ -124,19 +133,6 @@ export class SignIns {
       throw new VaultError('account_suspended');
     }
     return signedIn;
-  }
-
-  /** Signs in with credentials that were verified lately; undefined if there are none, or they no longer are right. */
-  private async signInAgain(ctx: RequestContext, caller: HeaderCaller): Promise<AccountContext | undefined> {
-    // A long body is received after a verification, which is remembered.
-    const verified = caller.verified ?? this.verified.get(caller.digest);
-    const known = verified && (await this.observer.step('sign_in', () => this.read(verified)));
-    if (known === undefined || verified === undefined || !this.isRightNow(known, verified)) {
-      return undefined;
-    }
-    this.observer.count('sign_in', 'cached');
-    ctx.signInProof = verified.kind === 'password' ? verified.phc : undefined;
-    return actFor(ctx, known.account);
   }
 
   private async signInAnew(ctx: RequestContext, { digest, header }: HeaderCaller): Promise<AccountContext> {

@@ -144,19 +144,27 @@ export class EndpointAuth {
   }
 
   /**
-   * Makes one use of an endpoint with a number of uses. `act` takes it before it has an effect, at the latest moment, so that what it
-   * rejects holds none; a use that was taken is given back only if `act` certainly had no effect. The last one announces its event. A
+   * Makes one use of an endpoint. Where their number is limited, `act` takes it before it has an effect, at the latest moment, so that
+   * what it rejects holds none; a use that was taken is given back only if `act` certainly had no effect. The last one announces its event. A
    * repeat with the seed of a request whose reply was lost is the same use. Rejects with `endpoint_used_up`.
    */
-  async use<T>(
+  use<T>(
+    ctx: RequestContext,
+    endpoint: OpenEndpoint,
+    act: (take: TakesUse | undefined) => Promise<T>,
+    seed?: string,
+  ): Promise<T> {
+    const { maxUses } = endpoint.policy;
+    return maxUses === undefined ? act(undefined) : this.useOnce(ctx, endpoint, maxUses, act, seed);
+  }
+
+  private async useOnce<T>(
     { requestId }: RequestContext,
-    { id, nonce, policy: { kid, kind, maxUses }, key, uses, seeds }: OpenEndpoint,
+    { id, nonce, policy: { kid, kind }, key, uses, seeds }: OpenEndpoint,
+    maxUses: number,
     act: (take: TakesUse) => Promise<T>,
     seed?: string,
   ): Promise<T> {
-    if (maxUses === undefined) {
-      return act(takesNone);
-    }
     if (uses >= maxUses && (seed === undefined || !seeds.includes(seed))) {
       throw new VaultError('endpoint_used_up');
     }
@@ -309,8 +317,6 @@ export class EndpointAuth {
     }
   }
 }
-
-async function takesNone(): Promise<void> {}
 
 function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
   const isWrapSame = seen.wrap && stored.wrap ? seen.wrap.equals(stored.wrap) : seen.wrap === stored.wrap;

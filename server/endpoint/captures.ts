@@ -60,7 +60,7 @@ interface Capture {
   /** The input of the thread that reads the body. */
   readonly given: { readonly rules: RuleSet; readonly sealed: SealedOpening };
   readonly seed: string | undefined;
-  readonly take: TakesUse;
+  readonly take: TakesUse | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -216,7 +216,7 @@ export class Captures {
       const sealed = input.sealed && (await this.openingOf(ctx, input, input.sealed));
       const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
       const { token } = policy;
-      const act = (take: TakesUse) => {
+      const act = (take: TakesUse | undefined) => {
         const work: Capture = { ctx, endpoint, input, given, seed, take };
         return token === undefined ? this.store(work) : this.patch(work, token);
       };
@@ -262,11 +262,10 @@ export class Captures {
     };
     const { secret, body } = input;
     return this.auth.whileLive(endpoint, (key) =>
-      this.writer.storeUnder(ctx, key, request, async (wanted) => {
+      this.writer.storeUnder(ctx, key, request, (wanted) => {
         const params = { ...wanted, ...own };
-        const sealed = await this.crypto.captureItem({ params, records, secret, ...given, body });
-        await take();
-        return sealed;
+        const sealing = this.crypto.captureItem({ params, records, secret, ...given, body });
+        return take === undefined ? sealing : sealing.then((sealed) => take().then(() => sealed));
       }),
     );
   }
@@ -300,7 +299,9 @@ export class Captures {
         this.crypto.patchItem({ params, records, secret, ...given, item, body }),
       );
       rejectAbandoned(ctx);
-      await take();
+      if (take !== undefined) {
+        await take();
+      }
       return this.writer.writeOver(ctx, 'capture', key, item, patched, seed);
     });
   }

@@ -94,10 +94,7 @@ export class Retrievals {
       const showsData = input.token !== undefined || input.decrypt_all;
       const act = () => read(owner, endpoint, reference);
       return await (showsData
-        ? this.auth.use(owner, endpoint, async (take) => {
-            await take();
-            return act();
-          })
+        ? this.auth.use(owner, endpoint, (take) => (take === undefined ? act() : take().then(act)))
         : act());
     } catch (error) {
       const token = input.token ?? endpoint.policy.token;

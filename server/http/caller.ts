@@ -28,20 +28,23 @@ function isOwnOrigin(origin: string, { url }: Request, { publicUrl, people }: Ht
  */
 function rejectOtherSites(request: Request, http: HttpConfig): void {
   const site = request.headers.get('sec-fetch-site');
+  if (site !== null && site !== 'cross-site' && site !== 'same-site') {
+    return;
+  }
   const origin = request.headers.get('origin');
-  const isOwn = origin !== null && origin === http.people.consoleUrl;
-  if (
-    ((site === 'cross-site' || site === 'same-site') && !isOwn) ||
-    (site === null && origin !== null && !isOwnOrigin(origin, request, http))
-  ) {
+  const isAllowed =
+    site === null
+      ? origin === null || isOwnOrigin(origin, request, http)
+      : origin !== null && origin === http.people.consoleUrl;
+  if (!isAllowed) {
     throw new VaultError('not_allowed');
   }
 }
 
 /** Rejects credentials that a person has typed into a browser, where the operator wants people to sign in. */
 function rejectTyped(request: Request, { people }: HttpConfig): void {
-  const site = request.headers.get('sec-fetch-site');
-  if (!people.hasPasswords && (site === 'same-origin' || site === 'none')) {
+  const site = people.hasPasswords ? null : request.headers.get('sec-fetch-site');
+  if (site === 'same-origin' || site === 'none') {
     const expected = 'is not taken from browsers here: sign in at the console as a person';
     throw new VaultError('not_allowed', { field: 'header.Authorization', expected });
   }

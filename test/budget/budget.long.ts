@@ -16,13 +16,13 @@ import type { Operation } from './operations.ts';
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation           commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises objects
-  store                      4       13          2      1    1         35        339            2        2       18     308
+  store                      4       13          2      1    1         35        339            2        2       18     310
   store_by_credential        4       13          2      1    1         35        339            2        2       23     359
   decrypt                    8       14          3      1    1        163        386            3        2       23     398
-  capture                    4       13          2      1    1         35        339            2        2       27     384
-  retrieve                   8       14          3      1    1        163        386            3        2       31     459
-  relay                     10       16          5      1    1        227        450            4        2       42     842
-  decrypt_all              348      695         15      5    5          -          -            -        -        5      82
+  capture                    4       13          2      1    1         35        339            2        2       27     388
+  retrieve                   8       14          3      1    1        163        386            3        2       31     462
+  relay                     10       16          5      1    1        227        450            4        2       44     842
+  decrypt_all              348      695         15      5    5          -          -            -        -        5      83
   list                     240      240         10      2    2          -          -            -        -        2      41
 `);
 
