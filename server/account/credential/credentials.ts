@@ -335,7 +335,8 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
     secrets: [{ digest }],
   });
   if (record.unmasked && !account.unmasked) {
-    throw new VaultError('not_allowed', { field: 'body.unmasked' });
+    const expected = 'needs unmasked output, which this account or credential does not have';
+    throw new VaultError('not_allowed', { field: 'body.unmasked', expected });
   }
   if (own !== undefined && !isWithinLimits(limitsOf(record), own)) {
     throw outsideScope(account, 'everything that the new one is to include');

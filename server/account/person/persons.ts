@@ -474,7 +474,8 @@ export class Persons {
   private async requireMayGive(account: Account, rights: Rights): Promise<void> {
     const { isUnmasked } = await this.ownerOf(account);
     if (rights.unmasked && !isUnmasked) {
-      throw new VaultError('not_allowed', { field: 'body.unmasked' });
+      const expected = 'needs unmasked output, which this account does not have';
+      throw new VaultError('not_allowed', { field: 'body.unmasked', expected });
     }
     requireWithin(account, rights);
   }

@@ -37,7 +37,7 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
     `  API     ${url}/v1`,
     `  Docs    ${url}/docs`,
     `  Guide   ${url}/guide`,
-    `  Console ${url}/console`,
+    `  Console ${config.consoleUrl ?? url}/console`,
     ...(config.env === 'staging' ? [`  Forms   ${url}/forms`] : []),
     ...(config.admin === undefined
       ? []
