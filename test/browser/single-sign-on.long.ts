@@ -100,6 +100,10 @@ function ask(page: Page, path: string): Promise<{ readonly status: number; reado
   }, path);
 }
 
+test('the start prints the address of the console at which people sign in', () => {
+  expect(printed.join('')).toContain(`Console ${console_}/console\n`);
+});
+
 test('a person comes back from another site signed in, with a strict cookie', async () => {
   provider.person = 'ada';
   const { page, faults } = await openPage();

@@ -240,7 +240,10 @@ describe('a credential', () => {
   test('never exceeds its account', async () => {
     const masked = await vault.account({ unmasked: false });
     const body = { name: 'x', scopes: ['vault:read'], unmasked: true };
-    expect((await masked.send('POST', '/credential', { body })).outcome).toBe('403 not_allowed');
+    const refused = await masked.send('POST', '/credential', { body });
+    expect(refused.outcome).toBe('403 not_allowed');
+    const error = '`unmasked` needs unmasked output, which this account or credential does not have.';
+    expect(refused.json).toMatchObject({ error });
   });
 
   test('belongs to one account', async () => {

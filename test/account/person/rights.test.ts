@@ -148,6 +148,8 @@ describe('in a masked account', () => {
         body: { name: 'Eve', role: 'support', unmasked: true },
       });
       expect([change.outcome, change.field]).toEqual(['403 not_allowed', 'body.unmasked']);
+      const error = '`unmasked` needs unmasked output, which this account does not have.';
+      expect(change.json).toMatchObject({ error });
     }
   });
 
