@@ -21494,7 +21494,7 @@ export interface operations {
             /**
              * `persons_full`: The account has reached its limit of people.
              *
-             *     `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what.
+             *     `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what.
              */
             409: {
                 headers: {
@@ -22162,7 +22162,7 @@ export interface operations {
             /**
              * `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
              *
-             *     `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what.
+             *     `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what.
              */
             409: {
                 headers: {
@@ -22660,7 +22660,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what. */
+            /** `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -22799,7 +22799,7 @@ export interface operations {
                 };
             };
             /**
-             * `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what.
+             * `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what.
              *
              *     `passkey_exists`: This passkey is registered already.
              *
@@ -22925,7 +22925,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what. */
+            /** `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -23053,7 +23053,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what. */
+            /** `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -23194,7 +23194,7 @@ export interface operations {
             /**
              * `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
              *
-             *     `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what.
+             *     `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what.
              */
             409: {
                 headers: {
@@ -23356,7 +23356,7 @@ export interface operations {
              *
              *     `person_of_provider`: The person signs in with OpenID Connect alone, and the provider decides about the role.
              *
-             *     `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what.
+             *     `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what.
              */
             409: {
                 headers: {
@@ -23513,7 +23513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what. */
+            /** `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -24060,7 +24060,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `people_unavailable`: Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what. */
+            /** `people_unavailable`: Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

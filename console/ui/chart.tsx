@@ -18,7 +18,7 @@ export function daysOf(month: string, days: readonly number[] = []): readonly Ba
 /** A bar chart as plain SVG with its highest value, and a table of the same figures. */
 export function BarChart({ title, unit, bars }: { title: string; unit: string; bars: readonly Bar[] }) {
   const id = useId();
-  const most = Math.max(1, ...bars.map(({ value }) => value));
+  const most = Math.max(0, ...bars.map(({ value }) => value));
   const step = WIDTH / Math.max(1, bars.length);
   const number = new Intl.NumberFormat();
   return (
@@ -28,7 +28,7 @@ export function BarChart({ title, unit, bars }: { title: string; unit: string; b
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         {bars.map(({ name, value }, at) => {
-          const height = (value / most) * (HEIGHT - 4);
+          const height = (value / Math.max(1, most)) * (HEIGHT - 4);
           return (
             <rect
               key={name}

@@ -468,7 +468,7 @@ export const ERRORS = defineErrors({
   },
   people_unavailable: {
     status: 409,
-    text: 'Nobody can sign in with a passkey at the address of this console. The operator sets `VAULT_CONSOLE_URL`; the start of the server says to what.',
+    text: 'Nobody can sign in with a passkey, because of the address of the console: the operator sets `VAULT_CONSOLE_URL`, and the start of the server says to what.',
     advice:
       'The operator sets `VAULT_CONSOLE_URL` to the address of the console: HTTPS with a host name, or `http://localhost`, and no `VAULT_FORMS_URL` at that host or below it. The start of the server says what is wrong.',
   },
