@@ -120,9 +120,6 @@ export class PersonRecords {
       if (record === known.record) {
         return known;
       }
-      if (record === known.record) {
-        return known;
-      }
       const sealed = Buffer.from(await this.seal(name, record));
       if (await this.store.replace(aid, id, known.sealed, sealed)) {
         this.cache.delete(id);
