@@ -1,4 +1,4 @@
-import { readSessionCookie } from '../account/session/cookie.ts';
+import { readCookie, SESSION_COOKIE } from '../account/session/cookie.ts';
 import type { Caller } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
@@ -90,8 +90,12 @@ function recallSession(
   { http, signIns }: HttpDeps,
 ): Caller | undefined {
   const { headers, method } = request;
-  const cookies = http.people.consoleUrl === undefined ? null : headers.get('cookie');
-  const token = cookies === null ? undefined : readSessionCookie(http.people.consoleUrl ?? '', cookies);
+  const { consoleUrl } = http.people;
+  const cookies = headers.get('cookie');
+  const token =
+    consoleUrl === undefined || cookies === null
+      ? undefined
+      : readCookie(consoleUrl, SESSION_COOKIE, cookies);
   if (token === undefined) {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { isFault } from '../../core/error-cause.ts';
 import { VaultError } from '../../core/errors.ts';
+import { Secret } from '../../core/secret.ts';
 import type { OidcRole } from '../../core/settings.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { GENERATED_CHARACTERS } from '../../domain/account.ts';
@@ -11,8 +12,8 @@ import type { RequestContext } from '../../request/context.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Persons } from '../person/persons.ts';
 import { NAME_CHARACTERS_MAX } from '../person/schema.ts';
+import { readCookie, SIGN_IN_COOKIE, setCookie } from '../session/cookie.ts';
 import type { Sessions } from '../session/sessions.ts';
-import { readSignInCookie, signInCookie } from './cookie.ts';
 import { type Claims, roleOf } from './roles.ts';
 import type { OidcStore } from './store.ts';
 
@@ -68,7 +69,9 @@ export class OidcSignIns {
         ? provider.signInUrl(proof)
         : this.waiting(ip, () => provider.signInUrl(proof)));
       await this.store.begin(this.crypto.digestCredential(proof), LIFE_MS);
-      const cookie = this.crypto.passTo(proof, (text) => signInCookie(this.consoleUrl, text, LIFE_MS));
+      const cookie = this.crypto.passTo(proof, (text) =>
+        setCookie(this.consoleUrl, SIGN_IN_COOKIE, text, LIFE_MS / 1_000),
+      );
       return { url, cookie };
     } catch (error) {
       if (error instanceof SignInFailure) {
@@ -100,7 +103,8 @@ export class OidcSignIns {
     query: string,
     cookies: string,
   ): Promise<{ readonly cookie: string } | Refusal> {
-    const proof = readSignInCookie(this.consoleUrl, cookies);
+    const value = readCookie(this.consoleUrl, SIGN_IN_COOKIE, cookies);
+    const proof = value === undefined ? undefined : new Secret(value);
     if (proof === undefined || !(await this.store.take(this.crypto.digestCredential(proof)))) {
       return { fault: 'expired', reason: 'unknown_sign_in' };
     }

@@ -1,38 +1,46 @@
-/** The cookie of a session. It is for the console's host alone, and no page of another site makes a browser send it. */
+/** Cookies of people. They are for the console's host alone, no script reads them, and each holds 256 random bits in base64url. */
 
-const NAME = 'vault_session';
-/** 256 random bits in base64url. */
-const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+interface Cookie {
+  readonly name: string;
+  readonly sameSite: 'Strict' | 'Lax';
+}
+
+/** The cookie of a session. No page of another site makes a browser send it. */
+export const SESSION_COOKIE: Cookie = { name: 'vault_session', sameSite: 'Strict' };
+/** Binds a sign-in at a provider to the browser that has begun it, which sends it when the provider leads back. */
+export const SIGN_IN_COOKIE: Cookie = { name: 'vault_signin', sameSite: 'Lax' };
+
+const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
 /** Browsers take the prefix over HTTPS alone. */
 function isPlain(consoleUrl: string): boolean {
   return consoleUrl.startsWith('http:');
 }
 
-function nameOf(consoleUrl: string): string {
-  return isPlain(consoleUrl) ? NAME : `__Host-${NAME}`;
+function startOf(consoleUrl: string, { name }: Cookie): string {
+  return `${isPlain(consoleUrl) ? '' : '__Host-'}${name}=`;
 }
 
-/** The `Set-Cookie` of a session; without a token that of its end. */
-export function sessionCookie(consoleUrl: string, token?: string): string {
-  const pair = `${nameOf(consoleUrl)}=${token ?? ''}`;
-  const end = token === undefined ? '; Max-Age=0' : '';
-  return `${pair}; Path=/; HttpOnly; SameSite=Strict${isPlain(consoleUrl) ? '' : '; Secure'}${end}`;
+/** The `Set-Cookie` of a value, which lasts as long as the browser, or for some seconds. */
+export function setCookie(consoleUrl: string, cookie: Cookie, value: string, seconds?: number): string {
+  const secure = isPlain(consoleUrl) ? '' : '; Secure';
+  const age = seconds === undefined ? '' : `; Max-Age=${seconds}`;
+  return `${startOf(consoleUrl, cookie)}${value}; Path=/; HttpOnly; SameSite=${cookie.sameSite}${secure}${age}`;
 }
 
-/** The token in a `Cookie` header; undefined if there is none, or two that differ. */
-export function readSessionCookie(consoleUrl: string, header: string): string | undefined {
-  const token = readCookie(nameOf(consoleUrl), header);
-  return token !== undefined && TOKEN.test(token) ? token : undefined;
+/** The `Set-Cookie` that ends a cookie. */
+export function endCookie(consoleUrl: string, cookie: Cookie): string {
+  return setCookie(consoleUrl, cookie, '', 0);
 }
 
 /**
- * The value of a cookie in a `Cookie` header; undefined if there is none, or two that differ. Any other character than a space or a
- * tab before a name is a part of it: to a browser that is a cookie without the prefix, which other hosts of the domain may set.
+ * The value in a `Cookie` header; undefined if there is none, or two that differ. Any other character than a space or a tab before a
+ * name is a part of it: to a browser that is a cookie without the prefix, which other hosts of the domain may set.
  */
-export function readCookie(name: string, header: string): string | undefined {
-  const start = `${name}=`;
+export function readCookie(consoleUrl: string, cookie: Cookie, header: string): string | undefined {
+  const start = startOf(consoleUrl, cookie);
   const pairs = header.split(';').map((pair) => pair.replace(/^[ \t]+/, ''));
   const [pair, ...others] = new Set(pairs.filter((each) => each.startsWith(start)));
-  return others.length === 0 ? pair?.slice(start.length) : undefined;
+  const value = pair?.slice(start.length) ?? '';
+  return others.length === 0 && VALUE.test(value) ? value : undefined;
 }

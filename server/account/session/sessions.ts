@@ -17,7 +17,7 @@ import { outcomeOf, type SignedInAccount } from '../credential/sign-in.ts';
 import { changeOfPerson, type KnownPerson, newEpoch, type PersonRecords } from '../person/records.ts';
 import type { PersonName, PersonStore } from '../person/store.ts';
 import type { AccountRecords } from '../records.ts';
-import { sessionCookie } from './cookie.ts';
+import { endCookie, SESSION_COOKIE, setCookie } from './cookie.ts';
 import type { SessionStore, StoredSession } from './store.ts';
 
 /** A session ends when it has not been used for so long, and in any case so long after the sign-in. */
@@ -125,7 +125,7 @@ export class Sessions {
     await this.store.create(digest, { record: sealed, usedMs, network: networkOf(ctx.ip) }, IDLE_MS);
     this.noteSeen(name);
     this.observer.count('sign_in', how.kind);
-    return { cookie: this.crypto.passTo(token, (text) => sessionCookie(url, text)), person };
+    return { cookie: this.crypto.passTo(token, (text) => setCookie(url, SESSION_COOKIE, text)), person };
   }
 
   /** Returns what a request with this token is signed in by; nothing is verified yet. */
@@ -187,7 +187,7 @@ export class Sessions {
     const { session } = personOf(account);
     await this.store.remove(session);
     this.cache.delete(session);
-    return sessionCookie(this.settings.consoleUrl ?? '');
+    return endCookie(this.settings.consoleUrl ?? '', SESSION_COOKIE);
   }
 
   /** Ends all sessions of the person of a request, on every server at once. */

@@ -1,4 +1,4 @@
-import { readSessionCookie } from '../../account/session/cookie.ts';
+import { readCookie, SESSION_COOKIE } from '../../account/session/cookie.ts';
 import type { HttpConfig } from '../deps.ts';
 import { pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
@@ -123,7 +123,7 @@ export function consolePages(
     notBuilt: 'The console of this server is not built. Run `bun run build:console` in its checkout.\n',
   });
   const respond = ({ headers }: Request): Response => {
-    const token = readSessionCookie(people.consoleUrl ?? '', headers.get('cookie') ?? '');
+    const token = readCookie(people.consoleUrl ?? '', SESSION_COOKIE, headers.get('cookie') ?? '');
     return Response.json({ ...origins, session: token !== undefined });
   };
   return [{ path: '/console/origins', respond }, ...pages];

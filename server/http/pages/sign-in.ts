@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { endOfSignInCookie } from '../../account/oidc/cookie.ts';
 import { OIDC_CALLBACK, type OidcOutcome, type OidcSignIns } from '../../account/oidc/oidc-sign-ins.ts';
+import { endCookie, SIGN_IN_COOKIE } from '../../account/session/cookie.ts';
 import { BASE_STYLE, htmlPage, pagePolicy } from './html.ts';
 import type { ServicePage } from './pages.ts';
 
@@ -99,7 +99,7 @@ export function signInPages(
         }
         const outcome = await oidcSignIns.finish(ctx, new URL(url).search, headers.get('cookie') ?? '');
         const response = new Response(pageOf(outcome.kind, ctx.requestId), { headers: HEADERS });
-        response.headers.append('Set-Cookie', endOfSignInCookie(consoleUrl));
+        response.headers.append('Set-Cookie', endCookie(consoleUrl, SIGN_IN_COOKIE));
         if (outcome.kind === 'signed_in') {
           response.headers.append('Set-Cookie', outcome.cookie);
         }
