@@ -10,7 +10,6 @@ import { Challenges } from '../account/passkey/challenges.ts';
 import { Passkeys } from '../account/passkey/passkeys.ts';
 import { Passphrases } from '../account/passkey/passphrases.ts';
 import { WrapRecords } from '../account/passkey/wrap-records.ts';
-import { WrapStore } from '../account/passkey/wrap-store.ts';
 import { Passwords } from '../account/passwords.ts';
 import { Persons } from '../account/person/persons.ts';
 import { PersonRecords } from '../account/person/records.ts';
@@ -233,7 +232,8 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const sinkStore = new SinkStore(redis);
   const surveyStore = new SurveyStore(redis);
   const usageStore = new UsageStore(redis);
-  const wrapStore = new WrapStore(redis);
+  // One record of each person, and people are limited already.
+  const wrapStore = new NamedStore(redis, redisKeys.passphraseWraps, Number.MAX_SAFE_INTEGER);
 
   // Limits and metering of requests.
   const metering = new Metering(usageStore, observer, now);

@@ -8,8 +8,9 @@ import { requireName } from '../../domain/mask/metadata.ts';
 import type { AccountContext, RequestContext } from '../../request/context.ts';
 import { personOf } from '../../request/permission.ts';
 import { type Persons, shownOf } from '../person/persons.ts';
-import type { KnownPerson, PasskeyRecord, PersonName, PersonRecords } from '../person/records.ts';
+import type { KnownPerson, PasskeyRecord, PersonRecords } from '../person/records.ts';
 import type { Person } from '../person/schema.ts';
+import type { PersonName } from '../person/store.ts';
 import type { Sessions } from '../session/sessions.ts';
 import {
   challengeOf,

@@ -1,8 +1,8 @@
 import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type Crypto, openJson, sealJson } from '../../crypto/client.ts';
+import type { NamedStore } from '../../redis/records/named.ts';
 import type { PersonName } from '../person/store.ts';
-import type { WrapStore } from './wrap-store.ts';
 
 /** The passphrase of a key, encrypted in a browser under what a passkey computes. The vault cannot open it. */
 export interface Wrap {
@@ -21,7 +21,8 @@ const EDIT_TRIES_MAX = 10;
 /** Opens and changes the wraps of people. They end with their person, their passkey, and the passphrase of their key. */
 export class WrapRecords {
   constructor(
-    private readonly store: WrapStore,
+    /** One record of each person, by its id. */
+    private readonly store: NamedStore,
     private readonly crypto: Crypto,
   ) {}
 
@@ -68,8 +69,8 @@ export class WrapRecords {
   }
 
   /** The ids of people who may have wraps. */
-  async owners(aid: string): Promise<readonly string[]> {
-    return this.store.owners(aid);
+  owners(aid: string): Promise<readonly string[]> {
+    return this.store.ids(aid);
   }
 
   /** Keeps those wraps of a person that fit. */
@@ -78,7 +79,7 @@ export class WrapRecords {
   }
 
   private async keepEach(aid: string, fits: (wrap: Wrap) => boolean): Promise<void> {
-    for (const id of await this.store.owners(aid)) {
+    for (const id of await this.store.ids(aid)) {
       // A damaged record shows nothing to anyone.
       await recover(this.keep({ aid, id }, fits), 'integrity_failed', undefined);
     }

@@ -26,12 +26,11 @@ import {
   limitsOfPerson,
   newEpoch,
   type PasskeyRecord,
-  type PersonName,
   type PersonRecord,
   type PersonRecords,
 } from './records.ts';
 import type { Person, PersonInput } from './schema.ts';
-import type { PersonStore } from './store.ts';
+import type { PersonName, PersonStore } from './store.ts';
 
 /** A person with a new invitation, shown once, and the change for the security log. */
 export interface InvitedPerson {

@@ -10,8 +10,6 @@ import { type CredentialLimits, isPersonId, stateOfPerson } from '../../domain/a
 import type { NamedRecord } from '../../redis/records/named.ts';
 import type { PersonName, PersonStore } from './store.ts';
 
-export type { PersonName } from './store.ts';
-
 const CACHED_MAX = 10_000;
 const CACHED_MS = 60_000;
 /** Attempts to change a person while other requests do. */

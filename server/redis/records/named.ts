@@ -51,7 +51,8 @@ export class RecordHash {
     return asCount(await this.redis.write('HDEL', [this.hashOf(aid), id])) === 1;
   }
 
-  protected async ids(aid: string): Promise<readonly string[]> {
+  /** Returns the ids of all records of an account, ascending. */
+  async ids(aid: string): Promise<readonly string[]> {
     return asList(await this.redis.command('HKEYS', [this.hashOf(aid)]))
       .map(asText)
       .sort();

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { WrapRecords } from '../../../server/account/passkey/wrap-records.ts';
-import { WrapStore } from '../../../server/account/passkey/wrap-store.ts';
 import { redisKeys } from '../../../server/redis/records/keys.ts';
+import { NamedStore } from '../../../server/redis/records/named.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
 import { holdNext } from '../../helpers/hold.ts';
@@ -91,7 +91,10 @@ async function kept({ browser }: Member): Promise<readonly Kept[]> {
 /** What is stored of a person, shown or not. */
 function atRest(account: AccountClient, { id }: Member) {
   const { redis, crypto } = vault.opened;
-  return new WrapRecords(new WrapStore(redis), crypto).read({ aid: account.aid, id });
+  return new WrapRecords(new NamedStore(redis, redisKeys.passphraseWraps), crypto).read({
+    aid: account.aid,
+    id,
+  });
 }
 
 async function newStage(...users: readonly string[]) {
