@@ -22,6 +22,7 @@ import type { WrapRecords } from '../passkey/wrap-records.ts';
 import type { AccountRecords } from '../records.ts';
 import {
   changeOfPerson,
+  entryOf,
   type KnownPerson,
   limitsOfPerson,
   newEpoch,
@@ -498,17 +499,10 @@ export class Persons {
     return { invitation, digest, expiresAtMs: this.now() + INVITATION_MS };
   }
 
-  /** Logs what a person has done to itself. */
-  private log(
-    { ip, userAgent, requestId }: RequestContext,
-    action: AuditAction,
-    { name, record }: KnownPerson,
-  ): Promise<void> {
-    const actor = `person/${name.id}`;
-    return this.audit.record({
-      ...{ aid: name.aid, action, outcome: 'success', actor, actorName: record.name, object: actor },
-      ...{ ip, userAgent, requestId, change: changeOfPerson(name, record) },
-    });
+  /** Logs how a person has changed itself. */
+  private log(ctx: RequestContext, action: AuditAction, known: KnownPerson): Promise<void> {
+    const change = changeOfPerson(known.name, known.record);
+    return this.audit.record({ ...entryOf(ctx, action, known), change });
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
+import type { SecurityEvent } from '../../audit/audit.ts';
 import { Memory } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
 import { createTickJoin } from '../../core/concurrency.ts';
@@ -8,6 +9,7 @@ import { type Role, SCOPES_OF_ROLE } from '../../core/roles.ts';
 import { type Crypto, openJson, sealJson } from '../../crypto/client.ts';
 import { type CredentialLimits, isPersonId, stateOfPerson } from '../../domain/account.ts';
 import type { NamedRecord } from '../../redis/records/named.ts';
+import type { RequestContext } from '../../request/context.ts';
 import type { PersonName, PersonStore } from './store.ts';
 
 const CACHED_MAX = 10_000;
@@ -144,4 +146,18 @@ export function limitsOfPerson({
 /** The state of a person for the security log. */
 export function changeOfPerson({ id }: PersonName, record: PersonRecord, isGone = false): RecordChange {
   return { kind: 'person', id, digest: stateOfPerson(record), isGone };
+}
+
+/** What a person has done itself, for the security log. */
+export function entryOf(
+  { ip, userAgent, requestId }: RequestContext,
+  action: SecurityEvent['action'],
+  { name: { aid, id }, record }: Pick<KnownPerson, 'name' | 'record'>,
+  outcome = 'success',
+): SecurityEvent {
+  const actor = `person/${id}`;
+  return {
+    ...{ aid, action, outcome, actor, actorName: record.name, object: actor },
+    ...{ ip, userAgent, requestId },
+  };
 }

@@ -14,7 +14,13 @@ import { personOf } from '../../request/permission.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import { outcomeOf, type SignedInAccount } from '../credential/sign-in.ts';
-import { changeOfPerson, type KnownPerson, newEpoch, type PersonRecords } from '../person/records.ts';
+import {
+  changeOfPerson,
+  entryOf,
+  type KnownPerson,
+  newEpoch,
+  type PersonRecords,
+} from '../person/records.ts';
 import type { PersonName, PersonStore } from '../person/store.ts';
 import type { AccountRecords } from '../records.ts';
 import { endCookie, SESSION_COOKIE, setCookie } from './cookie.ts';
@@ -106,11 +112,7 @@ export class Sessions {
       throw new VaultError('unauthenticated');
     }
     const outcome = outcomeOf(owner.account);
-    await this.audit.record({
-      ...{ aid: name.aid, action: 'person.signin', outcome, actor: `person/${name.id}` },
-      ...{ actorName: record.name, object: `person/${name.id}` },
-      ...{ ip: ctx.ip, userAgent: ctx.userAgent, requestId: ctx.requestId },
-    });
+    await this.audit.record(entryOf(ctx, 'person.signin', person, outcome));
     if (outcome !== 'success') {
       throw new VaultError(outcome);
     }
@@ -194,16 +196,9 @@ export class Sessions {
   async endAll(ctx: AccountContext): Promise<string> {
     const { aid } = ctx.account;
     const { id } = personOf(ctx.account);
-    const { name, record } = await this.persons.change({ aid, id }, (before) => ({
-      ...before,
-      epoch: newEpoch(),
-    }));
-    const actor = `person/${id}`;
-    const { ip, userAgent, requestId } = ctx;
-    await this.audit.record({
-      ...{ aid, action: 'person.change', outcome: 'success', actor, actorName: record.name, object: actor },
-      ...{ ip, userAgent, requestId, change: changeOfPerson(name, record) },
-    });
+    const known = await this.persons.change({ aid, id }, (before) => ({ ...before, epoch: newEpoch() }));
+    const change = changeOfPerson(known.name, known.record);
+    await this.audit.record({ ...entryOf(ctx, 'person.change', known), change });
     return this.end(ctx);
   }
 
