@@ -281,7 +281,8 @@ export class Persons {
 
   /**
    * Finds or makes the person of a subject of a provider, with the role and the name that it has now, and logs what has changed. Another
-   * role ends its sessions. Rejects with `unauthenticated` if there is no such account, `account_suspended` or `persons_full`.
+   * role ends its sessions. Rejects with `unauthenticated` if there is no such account, `persons_full`, or `account_suspended`, which is
+   * logged as a sign-in.
    */
   async fromOidc(ctx: RequestContext, { account, role, iss, sub, name }: OidcSignIn): Promise<KnownPerson> {
     const owner = await this.accounts.find(account);
@@ -289,9 +290,6 @@ export class Persons {
       throw new VaultError('unauthenticated');
     }
     const { aid, isSuspended } = owner.account;
-    if (isSuspended === true) {
-      throw new VaultError('account_suspended');
-    }
     const hash = createHash('sha256')
       .update(JSON.stringify([aid, iss, sub]))
       .digest('base64url');
@@ -301,6 +299,12 @@ export class Persons {
       ...{ account, name, role, unmasked: false, epoch: newEpoch(), passkeys: [] },
       ...{ oidc: { iss, sub }, created_at },
     };
+    if (isSuspended === true) {
+      await this.audit.record(
+        entryOf(ctx, 'person.signin', { name: person, record: first }, 'account_suspended'),
+      );
+      throw new VaultError('account_suspended');
+    }
     const sealed = Buffer.from(await this.records.seal(person, first));
     const outcome = await this.store.create(aid, person.id, sealed);
     if (outcome === 'full') {

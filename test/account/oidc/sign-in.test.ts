@@ -465,7 +465,7 @@ describe('a person of the provider', () => {
     expect((await shop.send('GET', `/person/${id}`)).outcome).toBe('404 person_not_found');
   });
 
-  test('of a suspended account is told so', async () => {
+  test('of a suspended account is told so, and is in its security log', async () => {
     const { sub, id } = await signedIn();
     await vault.opened.services.accounts.set(shop.name, { suspended: true });
     provider.person = sub;
@@ -473,7 +473,8 @@ describe('a person of the provider', () => {
     await vault.opened.services.accounts.set(shop.name, { suspended: false });
     expect(page.text).toContain('The account is suspended');
     expect(failures()).toEqual(['suspended ']);
-    expect(id).not.toBe('');
+    const [entry] = await entriesOf(shop, { actor: `person/${id}` });
+    expect(entry).toMatchObject({ action: 'person.signin', outcome: 'account_suspended' });
   });
 
   test('signs out, at the provider too', async () => {
