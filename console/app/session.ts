@@ -1,4 +1,4 @@
-/** The signed-in account, in the memory of the page alone: reloading or leaving the page signs out. */
+/** Who is signed in: a password or credential in the memory of the page alone, or a person by a cookie that lasts over a reload. */
 import { Vault } from '../../sdk/client.ts';
 import { VaultApiError } from '../../sdk/transport/errors.ts';
 import { authorizationOf } from '../../sdk/transport/headers.ts';
