@@ -4,9 +4,6 @@ import { Credentials } from '../account/credential/credentials.ts';
 import { CredentialSignIn } from '../account/credential/sign-in.ts';
 import { CredentialStore } from '../account/credential/store.ts';
 import { OIDC_CALLBACK, OidcSignIns } from '../account/oidc/oidc-sign-ins.ts';
-import { OidcStore } from '../account/oidc/store.ts';
-import { ChallengeStore } from '../account/passkey/challenge-store.ts';
-import { Challenges } from '../account/passkey/challenges.ts';
 import { Passkeys } from '../account/passkey/passkeys.ts';
 import { Passphrases } from '../account/passkey/passphrases.ts';
 import { WrapRecords } from '../account/passkey/wrap-records.ts';
@@ -17,6 +14,8 @@ import { PersonStore } from '../account/person/store.ts';
 import { Platform } from '../account/platform.ts';
 import { AccountPreferences } from '../account/preferences.ts';
 import { type AccountInfo, AccountRecords } from '../account/records.ts';
+import { ChallengeStore } from '../account/session/challenge-store.ts';
+import { Challenges } from '../account/session/challenges.ts';
 import { Sessions } from '../account/session/sessions.ts';
 import { SessionStore } from '../account/session/store.ts';
 import { SignIns } from '../account/sign-in.ts';
@@ -220,7 +219,6 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const jobStore = new JobStore(redis);
   const keyStore = new KeyStore(redis, buckets, isStreamed);
   const limitStore = new LimitStore(redis);
-  const oidcStore = new OidcStore(redis);
   const personStore = new PersonStore(redis);
   const readingStore = new ReadingStore(redis);
   const recordStore = new RecordStore(redis);
@@ -300,26 +298,18 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
     randomId,
     now,
   );
-  const passkeys = new Passkeys(
-    new Challenges(challengeStore, cursors, randomId, now),
-    persons,
-    personRecords,
-    sessions,
-    audit,
-    settings.people,
-    now,
-  );
+  const challenges = new Challenges(challengeStore, cursors, randomId, now);
+  const passkeys = new Passkeys(challenges, persons, personRecords, sessions, audit, settings.people, now);
   const { consoleUrl } = settings.people;
   const oidcSignIns =
     options.oidc === undefined || consoleUrl === undefined
       ? undefined
       : new OidcSignIns(
-          oidcStore,
+          challenges,
           new IdentityProvider(options.oidc, options.proxyCa, `${consoleUrl}${OIDC_CALLBACK}`, now),
           options.oidc.roles,
           persons,
           sessions,
-          crypto,
           limiter,
           consoleUrl,
           recordEvent,

@@ -17,7 +17,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 const NOT_FURNISHED: Readonly<Record<string, string>> = {
   accountOutbox: 'there until an announced event is queued',
   accountRate: 'counts for a minute at most',
-  challenge: 'there for minutes after a passkey was used',
+  challenge: 'there for minutes after a sign-in',
   ownRate: 'counts for an hour at most',
   eventOutbox: 'there until the events of changes are queued',
   expiring: 'there while a server counts what expires',
@@ -28,7 +28,6 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
   lastBackup: 'begins with the first backup',
-  oidcSignIn: 'there while somebody signs in at a provider',
   outbox: 'there where a sink has not got the log of a deleted item',
   passwordChanges: 'counts for a minute',
   purge: 'there while a key is being removed',

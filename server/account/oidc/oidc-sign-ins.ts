@@ -2,8 +2,6 @@ import { isFault } from '../../core/error-cause.ts';
 import { VaultError } from '../../core/errors.ts';
 import { Secret } from '../../core/secret.ts';
 import type { OidcRole } from '../../core/settings.ts';
-import type { Crypto } from '../../crypto/client.ts';
-import { GENERATED_CHARACTERS } from '../../domain/account.ts';
 import { hasCardNumber } from '../../domain/mask/metadata.ts';
 import { sourceOf } from '../../domain/text/network.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -12,16 +10,17 @@ import type { RequestContext } from '../../request/context.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Persons } from '../person/persons.ts';
 import { NAME_CHARACTERS_MAX } from '../person/schema.ts';
+import type { Challenges, ChallengeUse } from '../session/challenges.ts';
 import { readCookie, SIGN_IN_COOKIE, setCookie } from '../session/cookie.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { type Claims, roleOf } from './roles.ts';
-import type { OidcStore } from './store.ts';
 
 /** The page that the provider sends browsers back to. */
 export const OIDC_CALLBACK = '/console/oidc/callback';
 
 /** How long somebody may take at the provider. */
 const LIFE_MS = 10 * 60 * 1_000;
+const SIGN_IN: ChallengeUse = ['oidc'];
 
 /** Why somebody was not let in. */
 export type OidcFault = SignInFault | 'no_access' | 'suspended' | 'busy';
@@ -49,12 +48,11 @@ function nameOf(claims: Claims, sub: string): string {
 /** Sign-ins of people at a provider of OpenID Connect: begun by the console, and finished when the browser comes back. */
 export class OidcSignIns {
   constructor(
-    private readonly store: OidcStore,
+    private readonly challenges: Challenges,
     private readonly provider: IdentityProvider,
     private readonly roles: readonly OidcRole[],
     private readonly persons: Persons,
     private readonly sessions: Sessions,
-    private readonly crypto: Crypto,
     private readonly limiter: Limiter,
     private readonly consoleUrl: string,
     private readonly recordEvent: RecordEvent,
@@ -62,17 +60,14 @@ export class OidcSignIns {
 
   /** Begins a sign-in: the address at the provider, and the `Set-Cookie` that binds it to the browser. Rejects with `provider_unavailable`. */
   async begin({ ip, requestId }: RequestContext): Promise<{ readonly url: string; readonly cookie: string }> {
-    const proof = await this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
+    const challenge = this.challenges.make(SIGN_IN, LIFE_MS);
+    const proof = new Secret(challenge);
     try {
       const { provider } = this;
       const url = await (provider.isKnown()
         ? provider.signInUrl(proof)
         : this.waiting(ip, () => provider.signInUrl(proof)));
-      await this.store.begin(this.crypto.digestCredential(proof), LIFE_MS);
-      const cookie = this.crypto.passTo(proof, (text) =>
-        setCookie(this.consoleUrl, SIGN_IN_COOKIE, text, LIFE_MS / 1_000),
-      );
-      return { url, cookie };
+      return { url, cookie: setCookie(this.consoleUrl, SIGN_IN_COOKIE, challenge, LIFE_MS / 1_000) };
     } catch (error) {
       if (error instanceof SignInFailure) {
         const { fault, reason } = error;
@@ -104,10 +99,11 @@ export class OidcSignIns {
     cookies: string,
   ): Promise<{ readonly cookie: string } | Refusal> {
     const value = readCookie(this.consoleUrl, SIGN_IN_COOKIE, cookies);
-    const proof = value === undefined ? undefined : new Secret(value);
-    if (proof === undefined || !(await this.store.take(this.crypto.digestCredential(proof)))) {
+    const isOpen = value !== undefined && this.challenges.isOpen(SIGN_IN, value);
+    if (!isOpen || !(await this.challenges.take(value))) {
       return { fault: 'expired', reason: 'unknown_sign_in' };
     }
+    const proof = new Secret(value);
     try {
       const { iss, sub, claims } = await this.waiting(ctx.ip, () => this.provider.finish(query, proof));
       const found = roleOf(this.roles, claims);

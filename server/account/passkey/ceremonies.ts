@@ -1,6 +1,5 @@
 import { type JsonValue, parseJson } from '../../domain/json/json.ts';
 import type { NewPasskeyAnswer, PasskeyAnswer } from './ceremony-schema.ts';
-import { CHALLENGE_MS } from './challenges.ts';
 
 /** The site that passkeys belong to: they answer to no other origin. */
 export interface PasskeySite {
@@ -30,6 +29,8 @@ interface MadePasskey {
   readonly transports?: readonly string[];
 }
 
+/** How long a challenge is good. */
+export const CHALLENGE_MS = 5 * 60 * 1_000;
 /** EdDSA, ES256, RS256. */
 const ALGORITHMS = [-8, -7, -257];
 /** The transports that browsers know. Others are dropped: a browser would refuse them. */

@@ -11,8 +11,10 @@ import { type Persons, shownOf } from '../person/persons.ts';
 import type { KnownPerson, PasskeyRecord, PersonRecords } from '../person/records.ts';
 import type { Person } from '../person/schema.ts';
 import type { PersonName } from '../person/store.ts';
+import type { Challenges, ChallengeUse } from '../session/challenges.ts';
 import type { Sessions } from '../session/sessions.ts';
 import {
+  CHALLENGE_MS,
   challengeOf,
   creationOptions,
   type PasskeySite,
@@ -21,7 +23,6 @@ import {
   verifySignIn,
 } from './ceremonies.ts';
 import type { NewPasskeyAnswer, PasskeyAnswer } from './ceremony-schema.ts';
-import type { Challenges, ChallengeUse } from './challenges.ts';
 
 const DEFAULT_NAME = 'Passkey';
 const SIGN_IN: ChallengeUse = ['signin'];
@@ -92,7 +93,7 @@ export class Passkeys {
 
   /** Begins a sign-in of anybody: the browser asks which of its passkeys to use. */
   async signInOptions() {
-    return { options: await requestOptions(this.site(), this.challenges.make(SIGN_IN)) };
+    return { options: await requestOptions(this.site(), this.challenges.make(SIGN_IN, CHALLENGE_MS)) };
   }
 
   /**
@@ -131,7 +132,7 @@ export class Passkeys {
   private makeOptions(person: KnownPerson, ceremony: 'invitation' | 'passkey') {
     const { name, record } = person;
     const owner = { id: name.id, name: record.name, account: record.account };
-    const challenge = this.challenges.make(useOf(ceremony, name));
+    const challenge = this.challenges.make(useOf(ceremony, name), CHALLENGE_MS);
     return creationOptions(this.site(), owner, record.passkeys, challenge);
   }
 

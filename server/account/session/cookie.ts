@@ -1,16 +1,23 @@
-/** Cookies of people. They are for the console's host alone, no script reads them, and each holds 256 random bits in base64url. */
+/** Cookies of people. They are for the console's host alone, no script reads them, and what they hold is secret. */
 
 interface Cookie {
   readonly name: string;
   readonly sameSite: 'Strict' | 'Lax';
+  readonly value: RegExp;
 }
 
-/** The cookie of a session. No page of another site makes a browser send it. */
-export const SESSION_COOKIE: Cookie = { name: 'vault_session', sameSite: 'Strict' };
-/** Binds a sign-in at a provider to the browser that has begun it, which sends it when the provider leads back. */
-export const SIGN_IN_COOKIE: Cookie = { name: 'vault_signin', sameSite: 'Lax' };
-
-const VALUE = /^[A-Za-z0-9_-]{43}$/;
+/** The cookie of a session, 256 random bits. No page of another site makes a browser send it. */
+export const SESSION_COOKIE: Cookie = {
+  name: 'vault_session',
+  sameSite: 'Strict',
+  value: /^[A-Za-z0-9_-]{43}$/,
+};
+/** A challenge that binds a sign-in at a provider to the browser that has begun it, which sends it when the provider leads back. */
+export const SIGN_IN_COOKIE: Cookie = {
+  name: 'vault_signin',
+  sameSite: 'Lax',
+  value: /^[A-Za-z0-9_-]{1,128}$/,
+};
 
 /** Browsers take the prefix over HTTPS alone. */
 function isPlain(consoleUrl: string): boolean {
@@ -42,5 +49,5 @@ export function readCookie(consoleUrl: string, cookie: Cookie, header: string): 
   const pairs = header.split(';').map((pair) => pair.replace(/^[ \t]+/, ''));
   const [pair, ...others] = new Set(pairs.filter((each) => each.startsWith(start)));
   const value = pair?.slice(start.length) ?? '';
-  return others.length === 0 && VALUE.test(value) ? value : undefined;
+  return others.length === 0 && cookie.value.test(value) ? value : undefined;
 }

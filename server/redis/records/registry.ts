@@ -252,12 +252,10 @@ export const RECORD_KINDS = {
   personPointers: { name: vaultName('persons'), backup: 'whole' },
   /** Hash: id of a person -> the passphrases that it keeps under its passkeys, sealed. */
   passphraseWraps: { name: accountName('pw'), sealed: entriesOf('passphrase wraps'), backup: 'whole' },
-  /** String: a challenge of WebAuthn that was used, by its digest, until it has expired. */
+  /** String: a challenge of a passkey or of a sign-in at the provider that was used, by its digest, until it has expired. */
   challenge: { name: idName('c'), backup: 'none' },
   /** Hash: the session of a person by the digest of its token: `r` sealed record, `u` last use in ms, `n` network. It expires. */
   session: { name: idName('n'), sealed: fieldsOf({ r: 'session' }), backup: 'none' },
-  /** String: set while somebody signs in at the provider, by the digest of the browser's proof. */
-  oidcSignIn: { name: idName('oi'), backup: 'none' },
   /** Hash: id -> sealed certificate signing request. */
   csrs: {
     name: csrs,

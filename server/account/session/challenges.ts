@@ -3,19 +3,18 @@ import type { Cursors } from '../../core/cursors.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { ChallengeStore } from './challenge-store.ts';
 
-export const CHALLENGE_MS = 5 * 60 * 1_000;
-/** Longer than a challenge is good, by the clock of any server. */
-const USED_MS = 2 * CHALLENGE_MS;
+/** Longer than any challenge is good, by the clock of any server. */
+const USED_MS = 20 * 60 * 1_000;
 
-/** What a challenge is for: a ceremony, and whom it is for if that is known. */
+/** What a challenge is for: a ceremony of WebAuthn or a sign-in at a provider, and whom it is for if that is known. */
 export type ChallengeUse = readonly [
-  ceremony: 'invitation' | 'passkey' | 'signin',
+  ceremony: 'invitation' | 'passkey' | 'signin' | 'oidc',
   ...subject: readonly string[],
 ];
 
 /**
- * Challenges of WebAuthn, good once and for five minutes at every server of the vault. A challenge authenticates itself, so that
- * strangers who ask for some store nothing; one that was answered rightly is remembered until it has expired.
+ * Challenges, good once and for minutes at every server of the vault. A challenge authenticates itself, so that strangers who ask
+ * for some store nothing; one that was answered rightly, or came back from a provider, is remembered until it has expired.
  */
 export class Challenges {
   constructor(
@@ -25,9 +24,9 @@ export class Challenges {
     private readonly now: Clock,
   ) {}
 
-  /** A new challenge, in base64url. */
-  make(use: ChallengeUse): string {
-    return this.cursors.sign(scopeOf(use), [this.randomId(), this.now() + CHALLENGE_MS]);
+  /** A new challenge, in base64url, which is good for at most ten minutes. */
+  make(use: ChallengeUse, ms: number): string {
+    return this.cursors.sign(scopeOf(use), [this.randomId(), this.now() + ms]);
   }
 
   /** True for a challenge of this use that has not expired. It may have been used. */
@@ -50,5 +49,5 @@ export class Challenges {
 }
 
 function scopeOf(use: ChallengeUse): readonly string[] {
-  return ['webauthn', ...use];
+  return ['challenge', ...use];
 }
