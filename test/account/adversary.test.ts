@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { CreateCredential } from '../../server/account/credential/schema.ts';
+import type { KnownPerson } from '../../server/account/person/records.ts';
 import { createApp } from '../../server/boot/app.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { SCOPES_OF_ROLE } from '../../server/core/roles.ts';
@@ -11,6 +12,7 @@ import { clientOf, type MadeCredential } from '../helpers/credentials.ts';
 import {
   invite,
   newPasskey,
+  openedSession,
   type PersonClient,
   person,
   personClient,
@@ -81,8 +83,7 @@ async function underHttps(cookieOf: (pair: string) => string): Promise<string> {
   if (found === undefined) {
     return 'lost';
   }
-  const { cookie } = await secure.parts.sessions.open(signInContext(), found.person, { kind: 'oidc' });
-  const [pair = ''] = cookie.split(';');
+  const pair = await openedSession(secure, found.person);
   return ask(secure.handle, { cookie: cookieOf(pair), 'sec-fetch-site': 'same-origin' });
 }
 
@@ -553,12 +554,11 @@ const RACES: readonly Row[] = [
     'a credential that is made while its person is deleted, and comes back from its provider',
     'unauthenticated, 0',
     async () => {
-      const { persons, sessions } = vault.parts;
+      const { persons } = vault.parts;
       const known = await persons.fromOidc(signInContext(), ofProvider(account));
-      const { cookie } = await sessions.open(signInContext(), known, { kind: 'oidc' });
-      const [pair = ''] = cookie.split(';');
+      const cookie = await openedSession(vault, known);
       const { id } = known.name;
-      const finish = await heldBy(personClient(vault.handle, { id, cookie: pair, passkey: newPasskey() }));
+      const finish = await heldBy(personClient(vault.handle, { id, cookie, passkey: newPasskey() }));
       await account.send('DELETE', `/person/${id}`);
       const outcome = await finish();
       await persons.fromOidc(signInContext(), ofProvider(account));
@@ -646,9 +646,8 @@ async function madeLate(): Promise<number> {
   return listed.filter(({ name }) => name === CREDENTIAL.name).length;
 }
 
-async function opened(known: Parameters<TestVault['parts']['sessions']['open']>[1]): Promise<string> {
-  const { cookie } = await vault.parts.sessions.open(signInContext(), known, { kind: 'oidc' });
-  return withCookie(cookie.split(';')[0] ?? '');
+async function opened(known: KnownPerson): Promise<string> {
+  return withCookie(await openedSession(vault, known));
 }
 
 const sessionOf = (client: PersonClient): string =>

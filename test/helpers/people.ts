@@ -1,6 +1,7 @@
 /** People as tests make them: invited by the API, with a passkey that no test verifies, and signed in by the service itself. */
 import { randomBytes } from 'node:crypto';
-import type { PasskeyRecord } from '../../server/account/person/records.ts';
+import type { KnownPerson, PasskeyRecord } from '../../server/account/person/records.ts';
+import type { SignInKind } from '../../server/account/session/sessions.ts';
 import type { Role } from '../../server/core/roles.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createContext } from '../../server/request/context.ts';
@@ -92,16 +93,24 @@ export function personClient(
   };
 }
 
+/** Opens a session by the service itself, and returns its cookie, as `name=value`. */
+export async function openedSession(
+  { parts: { sessions } }: Pick<TestVault, 'parts'>,
+  known: KnownPerson,
+  how: SignInKind = { kind: 'oidc' },
+): Promise<string> {
+  const { cookie } = await sessions.open(signInContext(), known, how);
+  return cookie.split(';')[0] ?? '';
+}
+
 /** Accepts an invitation with a new passkey and signs in; the ceremonies of browsers have tests of their own. */
 export async function join(vault: TestVault, invited: Invited): Promise<PersonClient> {
-  const { persons, sessions } = vault.parts;
+  const { persons } = vault.parts;
   const passkey = newPasskey();
-  const ctx = signInContext();
   const token = tokenOf(invited);
-  const known = await persons.addPasskey(ctx, await persons.invited(token), passkey, token);
-  const { cookie } = await sessions.open(ctx, known, { kind: 'passkey', passkeyId: passkey.id });
-  const [pair = ''] = cookie.split(';');
-  return personClient(vault.handle, { id: invited.id, cookie: pair, passkey });
+  const known = await persons.addPasskey(signInContext(), await persons.invited(token), passkey, token);
+  const cookie = await openedSession(vault, known, { kind: 'passkey', passkeyId: passkey.id });
+  return personClient(vault.handle, { id: invited.id, cookie, passkey });
 }
 
 /** Signs a person in again, with the passkey it has: another session. */
@@ -110,10 +119,8 @@ export async function signInAgain(vault: TestVault, { passkey }: PersonClient): 
   if (found === undefined) {
     throw new Error('The person has lost its passkey.');
   }
-  const how = { kind: 'passkey', passkeyId: passkey.id } as const;
-  const { cookie } = await vault.parts.sessions.open(signInContext(), found.person, how);
-  const [pair = ''] = cookie.split(';');
-  return personClient(vault.handle, { id: found.person.name.id, cookie: pair, passkey });
+  const cookie = await openedSession(vault, found.person, { kind: 'passkey', passkeyId: passkey.id });
+  return personClient(vault.handle, { id: found.person.name.id, cookie, passkey });
 }
 
 /** A person of an account with a role, signed in. */
