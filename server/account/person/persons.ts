@@ -540,31 +540,23 @@ function requireWithin(account: Account, rights: Rights, unmasked = account.unma
   }
 }
 
+/** The rights of a person as the API shows them. */
+function shownRightsOf({ name: { id }, record: { name, role, keys, unmasked } }: KnownPerson) {
+  return { id, name, role, ...(keys && { keys: [...keys] }), unmasked };
+}
+
 /** A person as the API shows it. */
-export function shownOf({ name: { id }, record }: KnownPerson, lastUseMs: number | undefined): Person {
-  const { name, role, keys, unmasked, oidc, passkeys } = record;
+export function shownOf(known: KnownPerson, lastUseMs: number | undefined): Person {
+  const { oidc, passkeys } = known.record;
   return {
-    ...{ id, name, role, ...(keys && { keys: [...keys] }), unmasked, ...(oidc && { oidc: true as const }) },
+    ...shownRightsOf(known),
+    ...(oidc && { oidc: true as const }),
     last_seen_at: lastUseMs === undefined ? null : formatStoredAt(lastUseMs),
-    passkeys: passkeys.map((passkey) => ({
-      id: passkey.id,
-      name: passkey.name,
-      created_at: passkey.created_at,
-    })),
+    passkeys: passkeys.map(({ id, name, created_at }) => ({ id, name, created_at })),
   };
 }
 
 /** An invited person as the API shows it, without the invitation. */
-export function invitedOf({
-  known: {
-    name: { id },
-    record,
-  },
-  expiresAtMs,
-}: InvitedPerson) {
-  const { name, role, keys, unmasked } = record;
-  return {
-    ...{ id, name, role, ...(keys && { keys: [...keys] }), unmasked },
-    expires_at: formatExpiry(expiresAtMs),
-  };
+export function invitedOf({ known, expiresAtMs }: InvitedPerson) {
+  return { ...shownRightsOf(known), expires_at: formatExpiry(expiresAtMs) };
 }
