@@ -21,7 +21,7 @@ const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   decrypt                    8       14          3      1    1        163        386            3        2       23     398
   capture                    4       13          2      1    1         35        339            2        2       27     388
   retrieve                   8       14          3      1    1        163        386            3        2       31     462
-  relay                     10       16          5      1    1        227        450            4        2       44     842
+  relay                     10       16          5      1    1        227        450            4        2       44     851
   decrypt_all              348      695         15      5    5          -          -            -        -        5      83
   list                     240      240         10      2    2          -          -            -        -        2      41
 `);

@@ -160,6 +160,10 @@ const OUTCOMES: Readonly<Record<string, (out: string) => unknown>> = {
   },
   'bun run vault account set admin --unmasked': async () =>
     expect(await (await send('admin', `/vault?user=u&token=${token}`)).json()).toEqual(CARD),
+  'VAULT_CONSOLE_URL=http://localhost:8080 bun run start': async () => {
+    const origins = await (await fetch(`${main.url}/console/origins`)).json();
+    expect(origins).toMatchObject({ sign_in: { passkey: true } });
+  },
   'VAULT_RATE_SOURCE=600 VAULT_RATE_ACCOUNT=60000 bun start': async () => {
     const statuses = await Promise.all(Array.from({ length: 1_500 }, () => send('nobody', '/whoami')));
     expect(new Set(statuses.map(({ status }) => status))).toContain(429);
@@ -231,7 +235,7 @@ describe('the guide to the master key', () => {
 
 // Last, for its server has limits.
 describe('what the guides have operators start', () => {
-  test.each(LINES.filter(({ line }) => line.endsWith(' bun start')))(
+  test.each(LINES.filter(({ line }) => / bun (?:run )?start$/.test(line)))(
     '$page: $line',
     async ({ line }) => {
       const given = [...line.matchAll(/(VAULT_\w+)=(\S+)/g)].map(([, name = '', value]) => [name, value]);
