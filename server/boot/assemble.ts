@@ -91,7 +91,6 @@ import { Rollbacks } from '../maintenance/verify/rollback.ts';
 import { Verifier } from '../maintenance/verify/verify.ts';
 import { Walk } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
-import { IdentityProvider } from '../outbound/identity-provider.ts';
 import { ThirdParties } from '../outbound/third-parties.ts';
 import { CallPreparer } from '../proxy/prepare.ts';
 import { ProxyService } from '../proxy/proxy.ts';
@@ -301,12 +300,14 @@ async function assembleOn(redis: RedisLink, options: ObservedOptions) {
   const challenges = new Challenges(challengeStore, cursors, randomId, now);
   const passkeys = new Passkeys(challenges, persons, personRecords, sessions, audit, settings.people, now);
   const { consoleUrl } = settings.people;
+  // The library of OpenID Connect is loaded only where it is used: it takes 28 ms and 5 MB.
+  const providers = options.oidc && (await import('../outbound/identity-provider.ts'));
   const oidcSignIns =
-    options.oidc === undefined || consoleUrl === undefined
+    options.oidc === undefined || providers === undefined || consoleUrl === undefined
       ? undefined
       : new OidcSignIns(
           challenges,
-          new IdentityProvider(options.oidc, options.proxyCa, `${consoleUrl}${OIDC_CALLBACK}`, now),
+          new providers.IdentityProvider(options.oidc, options.proxyCa, `${consoleUrl}${OIDC_CALLBACK}`, now),
           options.oidc.roles,
           persons,
           sessions,

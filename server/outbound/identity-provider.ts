@@ -28,6 +28,7 @@ import type { OidcSettings } from '../core/settings.ts';
 import { createAddressPolicy } from './addresses.ts';
 import type { FailureReason, OutboundFailure } from './call.ts';
 import { createOutbound } from './https.ts';
+import { SignInFailure, type SignInFault } from './sign-in-failure.ts';
 
 /** Time limit of one request to the provider, and the largest reply. */
 const CALL_MS = 5_000;
@@ -38,20 +39,6 @@ const KEPT_MS = 600_000;
 const TOLERANCE_SECONDS = 60;
 /** The operator has named the provider, so its address needs no further permission. */
 const EVERY_ADDRESS = ['0.0.0.0/0', '::/0'];
-
-/** Why the provider did not sign somebody in. */
-export type SignInFault = 'denied' | 'expired' | 'unavailable' | 'refused';
-
-/** A failed sign-in. Its fields are constants of the code: no text of the provider, no code, no token. */
-export class SignInFailure extends Error {
-  constructor(
-    readonly fault: SignInFault,
-    /** For the log: a code of the library, of a failed request, or of OAuth. */
-    readonly reason: string,
-  ) {
-    super(reason);
-  }
-}
 
 /** A request to the provider that got no reply. */
 class NoReply extends Error {

@@ -3,11 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { createHmac, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { Secret } from '../../../server/core/secret.ts';
 import type { OidcRole } from '../../../server/core/settings.ts';
-import {
-  IdentityProvider,
-  type SignedIn,
-  SignInFailure,
-} from '../../../server/outbound/identity-provider.ts';
+import { IdentityProvider, type SignedIn } from '../../../server/outbound/identity-provider.ts';
+import { SignInFailure } from '../../../server/outbound/sign-in-failure.ts';
 import { thirdPartyTrust } from '../../helpers/third-party.ts';
 import { newAuthority } from '../../outbound/certificates.ts';
 import { type Forgery, type Interference, startProvider, type TestProvider, visit } from './provider.ts';
