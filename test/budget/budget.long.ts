@@ -16,12 +16,12 @@ import type { Operation } from './operations.ts';
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation           commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises objects
-  store                      4       13          2      1    1         35        339            2        2       18     310
-  store_by_credential        4       13          2      1    1         35        339            2        2       23     359
-  decrypt                    8       14          3      1    1        163        386            3        2       23     398
-  capture                    4       13          2      1    1         35        339            2        2       27     388
-  retrieve                   8       14          3      1    1        163        386            3        2       31     462
-  relay                     10       16          5      1    1        227        450            4        2       44     851
+  store                      4       13          2      1    1         35        339            2        2       18     316
+  store_by_credential        4       13          2      1    1         35        339            2        2       23     368
+  decrypt                    8       14          3      1    1        163        386            3        2       23     407
+  capture                    4       13          2      1    1         35        339            2        2       27     393
+  retrieve                   8       14          3      1    1        163        386            3        2       31     468
+  relay                     10       16          5      1    1        227        450            4        2       44     858
   decrypt_all              348      695         15      5    5          -          -            -        -        5      83
   list                     240      240         10      2    2          -          -            -        -        2      41
 `);
