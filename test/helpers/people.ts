@@ -132,3 +132,20 @@ export async function person(
 ): Promise<PersonClient> {
   return join(vault, await invite(account, role, wanted));
 }
+
+/** Accepts an invitation at a server; gives `ok`, or the code of the error. */
+export async function accept({ parts }: TestVault, invited: Invited): Promise<string> {
+  const token = tokenOf(invited);
+  try {
+    await parts.persons.addPasskey(signInContext(), await parts.persons.invited(token), newPasskey(), token);
+    return 'ok';
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  }
+}
+
+/** The status of a request of a person to each server: whether it is signed in there. */
+export async function statusesAt(vaults: readonly TestVault[], client: PersonClient): Promise<string> {
+  const answers = await Promise.all(vaults.map(({ handle }) => client.via(handle).send('GET', '/whoami')));
+  return answers.map(({ status }) => status).join();
+}

@@ -5,6 +5,7 @@ import { OPERATOR_SCOPE, SCOPES } from '../../../server/core/scopes.ts';
 import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import {
+  accept,
   type Invited,
   invite,
   join,
@@ -13,6 +14,7 @@ import {
   person,
   signInAgain,
   signInContext,
+  statusesAt,
   tokenOf,
 } from '../../helpers/people.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
@@ -36,22 +38,7 @@ afterAll(async () => {
 });
 
 /** Whether a person is signed in, on each server. */
-async function isIn(client: PersonClient): Promise<string> {
-  const answers = await Promise.all(
-    [vault, other].map(({ handle }) => client.via(handle).send('GET', '/whoami')),
-  );
-  return answers.map(({ status }) => status).join();
-}
-
-async function accepts({ parts }: TestVault, invited: Invited): Promise<string> {
-  const token = tokenOf(invited);
-  try {
-    await parts.persons.addPasskey(signInContext(), await parts.persons.invited(token), newPasskey(), token);
-    return 'ok';
-  } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  }
-}
+const isIn = (client: PersonClient): Promise<string> => statusesAt([vault, other], client);
 
 describe('a person', () => {
   test('is invited with a URL of the console, signs in with a passkey, and is shown', async () => {
@@ -182,7 +169,7 @@ describe('a person', () => {
     expect(await isIn(ada)).toBe('200,200');
     expect((await account.send('DELETE', `/person/${ada.id}`)).outcome).toBe('200');
     expect(await isIn(ada)).toBe('401,401');
-    expect(await accepts(other, again)).toBe('invitation_gone');
+    expect(await accept(other, again)).toBe('invitation_gone');
     for (const [method, path] of [
       ['GET', ''],
       ['PUT', ''],
@@ -227,13 +214,13 @@ describe('a person', () => {
     const again = (await own.send('POST', `/person/${ada.id}/invite`)).as<Invited>();
     await vault.opened.services.accounts.set(own.name, { suspended: true });
     expect((await ada.send('GET', '/whoami')).outcome).toBe('403 account_suspended');
-    expect(await accepts(vault, again)).toBe('account_suspended');
+    expect(await accept(vault, again)).toBe('account_suspended');
     await expect(signInAgain(vault, ada)).rejects.toMatchObject({ code: 'account_suspended' });
     await vault.opened.services.accounts.set(own.name, { suspended: false });
     expect(await isIn(ada)).toBe('200,200');
     await vault.opened.removeAccount(own.name);
     expect(await isIn(ada)).toBe('401,401');
-    expect(await accepts(vault, again)).toBe('invitation_gone');
+    expect(await accept(vault, again)).toBe('invitation_gone');
     expect(await vault.raw.exists(redisKeys.persons(own.aid), redisKeys.personUses(own.aid))).toBe(0);
   });
 });
@@ -241,8 +228,8 @@ describe('a person', () => {
 describe('an invitation', () => {
   test('is good once', async () => {
     const invited = await invite(account, 'support');
-    expect(await accepts(vault, invited)).toBe('ok');
-    expect(await accepts(other, invited)).toBe('invitation_gone');
+    expect(await accept(vault, invited)).toBe('ok');
+    expect(await accept(other, invited)).toBe('invitation_gone');
   });
 
   test('ends with a newer one, and adds a passkey', async () => {
@@ -250,10 +237,10 @@ describe('an invitation', () => {
     const newer = (await account.send('POST', `/person/${invited.id}/invite`)).as<Invited>();
     expect(newer).toMatchObject({ id: invited.id, role: 'support' });
     expect(newer.invitation).not.toBe(invited.invitation);
-    expect(await accepts(vault, invited)).toBe('invitation_gone');
-    expect(await accepts(vault, newer)).toBe('ok');
+    expect(await accept(vault, invited)).toBe('invitation_gone');
+    expect(await accept(vault, newer)).toBe('ok');
     const third = (await account.send('POST', `/person/${invited.id}/invite`)).as<Invited>();
-    expect(await accepts(vault, third)).toBe('ok');
+    expect(await accept(vault, third)).toBe('ok');
     const { passkeys } = (await account.send('GET', `/person/${invited.id}`)).as<{ passkeys: object[] }>();
     expect(passkeys).toHaveLength(2);
   });
@@ -261,15 +248,15 @@ describe('an invitation', () => {
   test('is good for 24 hours', async () => {
     const [late, early] = [await invite(account, 'support'), await invite(account, 'support')];
     now += 24 * HOUR_MS - 1;
-    expect(await accepts(vault, early)).toBe('ok');
+    expect(await accept(vault, early)).toBe('ok');
     now += 1;
-    expect(await accepts(vault, late)).toBe('invitation_gone');
+    expect(await accept(vault, late)).toBe('invitation_gone');
   });
 
   test('is as unknown as any other token when it is gone', async () => {
     const invitation = `http://localhost/console#/join?token=${'A'.repeat(43)}`;
     const never: Invited = { ...(await invite(account, 'support')), invitation };
-    expect(await accepts(vault, never)).toBe('invitation_gone');
+    expect(await accept(vault, never)).toBe('invitation_gone');
   });
 
   test('adds no passkey that another person has', async () => {
@@ -281,7 +268,7 @@ describe('an invitation', () => {
       code: 'passkey_exists',
     });
     expect((await vault.parts.persons.byPasskey(ada.passkey.id))?.person.name.id).toBe(ada.id);
-    expect(await accepts(vault, eve)).toBe('ok');
+    expect(await accept(vault, eve)).toBe('ok');
   });
 });
 

@@ -2,15 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { clientOf, type MadeCredential } from '../../helpers/credentials.ts';
-import {
-  type Invited,
-  invite,
-  newPasskey,
-  type PersonClient,
-  person,
-  signInContext,
-  tokenOf,
-} from '../../helpers/people.ts';
+import { accept, type Invited, invite, type PersonClient, person, statusesAt } from '../../helpers/people.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const ROUNDS = 30;
@@ -35,23 +27,8 @@ afterAll(async () => {
   await vault.close();
 });
 
-async function isIn(client: PersonClient): Promise<string> {
-  const answers = await Promise.all(
-    [vault, other].map(({ handle }) => client.via(handle).send('GET', '/whoami')),
-  );
-  return answers.map(({ status }) => status).join();
-}
-
-/** Accepts an invitation at a server, and tells how that went. */
-async function accept({ parts }: TestVault, invited: Invited): Promise<string> {
-  const token = tokenOf(invited);
-  try {
-    await parts.persons.addPasskey(signInContext(), await parts.persons.invited(token), newPasskey(), token);
-    return 'ok';
-  } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  }
-}
+/** Whether a person is signed in, on each server. */
+const isIn = (client: PersonClient): Promise<string> => statusesAt([vault, other], client);
 
 describe(`${ROUNDS} times on two servers`, () => {
   test(
